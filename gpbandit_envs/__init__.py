@@ -36,7 +36,13 @@ def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
     problem = getattr(env.unwrapped, "problem", None)
     if not isinstance(problem, Problem):
         raise TypeError(f"env: expected an environment with a Problem as env.unwrapped.problem, got {env}")
-    return replace(problem, delay=env.get_wrapper_attr("delay")) if env.has_wrapper_attr("delay") else problem
+    from gpbandit_envs.wrappers.delay import DelayedFeedback
+
+    while env is not env.unwrapped:
+        if isinstance(env, DelayedFeedback):
+            return replace(problem, delay=env.delay)
+        env = env.env  # type: ignore[attr-defined]
+    return problem
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ halves give the same bits one by one and in arrays.
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -264,7 +265,9 @@ class ArmNoise(Noise):
         return self
 
     def among(self, arms: Int[np.ndarray, " n"]) -> ArmNoise:
-        return ArmNoise(stds=self.stds[arms])
+        found = copy.copy(self)
+        found._keep(self.stds[arms])  # all of these may be 0
+        return found
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
         return rng.standard_normal(n)

@@ -8,6 +8,7 @@ frame or a function is known to this process and to the workers that it starts.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -24,7 +25,7 @@ from gpbandit_envs.certify.certificate import NORMS
 from gpbandit_envs.code_digest import code_digest, is_importable
 from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe
+from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe, grid_sizes
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
 from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, fixed_table
 from gpbandit_envs.gp.kernels import Kernel
@@ -86,7 +87,7 @@ def from_table(
         TypeError: if `table` is neither path nor frame, or a column neither numbers nor text.
         ValueError: naming the column and the rows that are wrong, or the argument.
     """
-    settings: dict[str, Any] = {"target": target, "minimise": bool(minimise), "replicates": replicates}
+    settings: dict[str, Any] = {"target": target, "minimise": minimise, "replicates": replicates}
     optional = {"categorical": categorical, "ignore": ignore, "noise_std": noise_std, "kernel": kernel}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != ()}
     if isinstance(table, str | PathLike):
@@ -146,8 +147,8 @@ def from_function(
         optimum: The best value of `f` on the box, from which regret is measured; `"search"` looks for it with some ten
             thousand evaluations; None leaves it unknown, and pages measure regret from the best mean that any run has
             found.
-        grid: Points per axis of the regular grid that serves as arm set, whose optimum is then exact; None for the
-            whole box.
+        grid: Points per axis of the regular grid that serves as arm set, whose optimum is then exact; of an integer
+            at most all levels, of choices each once. None for the whole box.
         kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
         name: Letters, digits, `-`, `_` and `.`; by default that of the function, or `function`.
@@ -164,10 +165,12 @@ def from_function(
     if not callable(f):
         raise TypeError(f"f: expected a function of one array, got {f!r}")
     domain = as_domain(bounds)
-    if grid is not None and as_count("grid", grid) ** domain.dim > MANY:
-        most = next(n for n in range(int(MANY ** (1 / domain.dim)) + 1, 0, -1) if n**domain.dim <= MANY)
+    if not isinstance(minimise, bool | np.bool_):
+        raise TypeError(f"minimise: expected True or False, got {minimise!r}")
+    if grid is not None and math.prod(grid_sizes(domain, as_count("grid", grid))) > MANY:
+        most = next((n for n in range(grid, 0, -1) if math.prod(grid_sizes(domain, n)) <= MANY), 0)
         raise ValueError(
-            f"grid: expected at most {most} points per axis in {domain.dim} dimensions, which are {MANY:,} arms, got "
+            f"grid: expected at most {most} points per axis in {len(domain)} dimensions, which are {MANY:,} arms, got "
             f"{grid}; without a grid, arms are the whole box"
         )
     function = OwnFunction(f, domain, minimise)

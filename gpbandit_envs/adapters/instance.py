@@ -82,8 +82,15 @@ class Instance:
         return np.array([d.choices.index(params[name]) if d.choices else params[name] for name, d in named], np.float64)
 
     def names(self) -> list[str]:
-        """Names of the dimensions; `x0`, `x1`, ... where they have none."""
-        return [dimension.name or f"x{i}" for i, dimension in enumerate(self.domain)]
+        """Names of the dimensions; `x0`, `x1`, ... where they have none, with an underscore where another is so."""
+        taken = {dimension.name for dimension in self.domain}
+        names = []
+        for i, dimension in enumerate(self.domain):
+            name = dimension.name or f"x{i}"
+            while not dimension.name and name in taken:
+                name += "_"
+            names.append(name)
+        return names
 
     def bounds(self) -> list[tuple[float, float]]:
         """Smallest and largest value of each dimension; of choices, their numbers."""

@@ -10,6 +10,8 @@ import hashlib
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +113,7 @@ def measured(
         raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {frame!r}")
     if len(frame) == 0:
         raise ValueError("table: expected at least one row, got none")
+    frame = frame.apply(lambda column: _plain(column) if column.name not in categorical else column)
     frame = frame.rename(columns=lambda column: str(column).strip())
     columns = list(frame.columns)
     _check_columns(columns, target, categorical, ignore)
@@ -148,6 +151,13 @@ def _check_columns(columns: list[str], target: str, categorical: Sequence[str], 
                 f"table: a column has no name, as the index that DataFrame.to_csv writes; write the file with "
                 f"index=False, or leave the column out with ignore=[{column!r}]"
             )
+
+
+def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column of objects that are all numbers, `Decimal` among them, as numbers; any other as it is."""
+    if column.dtype == object and column.map(lambda x: isinstance(x, Real | Decimal)).all():
+        return column.astype(np.float64)
+    return column
 
 
 def _check_whole(column: pd.Series[Any], name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
 from gpbandit_envs.envs.recipe import (
@@ -154,7 +154,11 @@ class BanditEnv(gym.Env[Any, Any]):
 
     @abstractmethod
     def mean(self, actions: Any) -> np.ndarray:
-        """Noise-free means of an array of actions; for scoring, never for policies."""
+        """Noise-free means of an array of actions; for scoring, never for policies.
+
+        Raises:
+            TypeError, ValueError: if they are no actions of the environment.
+        """
 
     def regret(self, actions: Any) -> np.ndarray:
         """Regrets of an array of actions in the coming step, NaN where the optimum is unknown; for scoring."""
@@ -198,7 +202,8 @@ class BanditEnv(gym.Env[Any, Any]):
         assert isinstance(self.recipe.family, ArmFamily)
         arms = rng.integers(len(self.recipe.family.arms), size=self._n_initial)
         noise = self.recipe.noise
-        rewards = noise.reward(self.mean(arms), arms, noise.draw(rng, self._n_initial))
+        # The means of `reset`, also where those of a later step differ: the data are made when they are first read.
+        rewards = noise.reward(self._episodes.function.mean[arms], arms, noise.draw(rng, self._n_initial))
         return InitialData(arms=arms, rewards=rewards)
 
     def render(self) -> Any:
@@ -284,8 +289,22 @@ class FiniteArmEnv(BanditEnv):
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        means: np.ndarray = self._episodes.function.mean[np.asarray(actions, dtype=np.int64)]
+        means: np.ndarray = self._episodes.function.mean[self._indices(actions)]
         return means
+
+    def _indices(self, actions: Any) -> Int[np.ndarray, "*shape"]:
+        """The actions as an array of indices of arms.
+
+        Raises:
+            TypeError, ValueError: if they are none.
+        """
+        arms = np.asarray(actions)
+        if arms.dtype.kind not in "iu" and arms.size:
+            raise TypeError(f"action: expected integers in [0, {self._n_arms}), got {actions!r}")
+        arms = arms.astype(np.int64, copy=False)
+        if arms.size and not (arms.min() >= 0 and arms.max() < self._n_arms):
+            raise ValueError(f"action: expected integers in [0, {self._n_arms}), got {actions!r}")
+        return arms
 
     def spectrum(self, n: int = 64) -> Float[np.ndarray, " n"]:
         """Largest eigenvalues of the stated kernel's matrix over the arms, divided by `A`; see `spectrum`.
@@ -384,7 +403,8 @@ class BoxEnv(BanditEnv):
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        means: np.ndarray = self._episodes.function.evaluate(np.asarray(actions, dtype=np.float64))
+        X = np.asarray(actions, dtype=np.float64)
+        means: np.ndarray = self._episodes.function.evaluate(as_points(X, (len(X), *self._shape)))
         return means
 
     def _use(self, function: BoxFunction) -> None:

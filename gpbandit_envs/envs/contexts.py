@@ -121,7 +121,17 @@ def sleeping_arms(
         raise ValueError(f"of: expected an environment of this package or of one's own table, got {of!r}")
     own = {"noise_std": noise_std, "kernel": kernel, "noise": noise}
     given = {name: value for name, value in own.items() if value is not None}
-    recipe = entry_point.recipe(**{**spec.kwargs, **(settings or {}), **given})
+    stated = {**spec.kwargs, **(settings or {}), **given}
+    if stated.pop("certified", False):
+        raise ValueError(
+            f"of: expected an environment without a certificate, got {of!r}; settings={{'certified': False}}"
+        )
+    unknown = sorted(stated.keys() - entry_point.parameters.keys())
+    if unknown:
+        raise TypeError(
+            f"settings: unknown argument {unknown[0]!r} of {of}; it takes {', '.join(entry_point.parameters)}"
+        )
+    recipe = entry_point.recipe(**stated)
     if not isinstance(recipe.family, ArmFamily):
         raise ValueError(f"of: expected an environment on arms, got {of!r}, which is a box")
     if isinstance(recipe.family, TimeVaryingArms):

@@ -67,6 +67,7 @@ def table(
         kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
             lengthscale.
     """
+    _check_minimise(minimise)
     content = file_content(file)
     digest = _checked_digest(content_digest(content), sha256, f"{file} holds other data than it did: it was edited")
     columns = _columns("categorical", categorical), _columns("ignore", ignore)
@@ -87,6 +88,7 @@ def frame_recipe(
     kernel: KernelLike = None,
 ) -> EnvRecipe:
     """`table` of a frame instead of a file."""
+    _check_minimise(minimise)
     digest = _checked_digest(
         frame_digest(frame), sha256, "another frame has taken the name since: give each a name= of its own"
     )
@@ -100,7 +102,7 @@ def _read(
     content: bytes, file: str, target: str, minimise: bool, categorical: tuple[str, ...], ignore: tuple[str, ...]
 ) -> Measured:
     """The file's measurements, read once a process for the same content."""
-    frame = read_csv(content, file)
+    frame = read_csv(content, file, words=categorical)
     return measured(frame, target, minimise=minimise, categorical=categorical, ignore=ignore, name=Path(file).stem)
 
 
@@ -108,6 +110,12 @@ def _columns(argument: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TypeError(f"{argument}: expected a list of columns, got the text {names!r}; write [{names!r}]")
     return tuple(names)
+
+
+def _check_minimise(minimise: object) -> None:
+    """A word would do as True, whatever it says, and turn the task round."""
+    if not isinstance(minimise, bool | np.bool_):
+        raise TypeError(f"minimise: expected True or False, got {minimise!r}")
 
 
 def _checked_digest(digest: str, expected: str | None, otherwise: str) -> str:

@@ -244,6 +244,16 @@ def _wrong_kernel(kernel: Kernel | None, factors: Mapping[str, float]) -> Kernel
     return kernel
 
 
+def _check_features(kernel: Kernel | None, dim: int) -> None:
+    """Raise here what a kernel of other features would raise where a policy first asks it.
+
+    Raises:
+        ValueError: if the kernel does not take points of `dim` features.
+    """
+    if kernel is not None:
+        kernel(np.zeros((1, dim)), np.zeros((1, dim)))
+
+
 def make_problem(
     recipe: EnvRecipe,
     spec: gym.envs.registration.EnvSpec | None,
@@ -287,9 +297,11 @@ def make_problem(
     if horizon is None and spec is not None and spec.id in gym.registry:
         horizon = gym.registry[spec.id].max_episode_steps
     arms = family.arms if isinstance(family, ArmFamily) else None
+    dim = family.arms.shape[1] if isinstance(family, ArmFamily) else family.dim
+    _check_features(kernel, dim)
     return Problem(
         name=spec.id if spec is not None else "unregistered",
-        dim=family.arms.shape[1] if isinstance(family, ArmFamily) else family.dim,
+        dim=dim,
         arms=arms,
         kernel=kernel,
         noise_std=noise_std,

@@ -75,7 +75,7 @@ class TimeVaryingArmEnv(FiniteArmEnv):
         return self._best
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        means: np.ndarray = self._current.mean[np.asarray(actions, dtype=np.int64)]
+        means: np.ndarray = self._current.mean[self._indices(actions)]
         return means
 
     def regret(self, actions: Any) -> Float[np.ndarray, " n"]:

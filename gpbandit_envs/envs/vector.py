@@ -111,7 +111,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.single_observation_space = gym.spaces.Discrete(1)
         self.action_space = batch_space(single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._horizon = horizon if horizon is not None else max_episode_steps
+        self._horizon = horizon
         self._limit = _FOREVER if max_episode_steps is None else max_episode_steps
         self._reveal_oracle = bool(reveal_oracle)
         self._episodes: list[Episodes[Any]] = [Episodes(recipe.family, instance_seed) for _ in range(num_envs)]

@@ -30,7 +30,9 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
     The sum of the feedback, so that an episode's return is the sum of all feedback whatever `q` is.
 
     ## Information
-    `{"n_evals": int, "cost": (q,), "oracle": {"mean": (q,), "regret": (q,)}}`, 0 where masked.
+    `{"n_evals": int, "cost": (q,), "oracle": {"mean": (q,), "regret": (q,)}}`, 0 where masked; what the oracle of a
+    single step has, as without a regret where the optimum is unknown. Where an evaluation failed there is
+    `"failed": (q,)` besides.
 
     Args:
         env: A bandit environment; a time limit inside counts evaluations, one outside counts batches.
@@ -81,20 +83,22 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
             raise ValueError(f"action: expected {self._q} actions, got shape {np.shape(action)}")
         self._check(action)
         rewards, mask, costs = np.zeros(self._q), np.zeros(self._q, np.int8), np.zeros(self._q)
-        oracle = {"mean": np.zeros(self._q), "regret": np.zeros(self._q)}
-        revealed = terminated = truncated = False
+        oracle: dict[str, np.ndarray] = {}
+        failed = np.zeros(self._q, bool)
+        terminated = truncated = False
         n_evals = 0
         while n_evals < self._q and not (terminated or truncated):
             _, reward, terminated, truncated, info = self.env.step(action[n_evals])
             rewards[n_evals], mask[n_evals], costs[n_evals] = reward, 1, info["cost"]
-            if "oracle" in info:
-                revealed = True
-                for name, values in oracle.items():
-                    values[n_evals] = info["oracle"][name]
+            failed[n_evals] = info.get("failed", False)
+            for name, value in info.get("oracle", {}).items():
+                oracle.setdefault(name, np.zeros(self._q))[n_evals] = value
             n_evals += 1
         info = {"n_evals": n_evals, "cost": costs}
-        if revealed:
+        if oracle:
             info["oracle"] = oracle
+        if failed.any():
+            info["failed"] = failed
         # Added one by one, as a sequential run would: NumPy's pairwise sum rounds differently.
         total = sum(rewards.tolist())
         return {"rewards": rewards, "mask": mask}, float(total), terminated, truncated, info

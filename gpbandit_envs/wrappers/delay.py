@@ -214,7 +214,7 @@ class DelayModel(ABC):
 class _Steps(DelayModel):
     """Delay in whole steps after the step of the evaluation; 0 is no delay."""
 
-    law: DelayLaw
+    law: DelayLaw | None = None
 
     def reset(self, rng: np.random.Generator) -> None:
         self._rng = rng
@@ -230,11 +230,12 @@ class _Steps(DelayModel):
 
     def draw(self, rng: np.random.Generator) -> float:
         """A delay, in steps."""
+        assert self.law is not None
         return self.law.draw(rng)
 
     @property
     def stated(self) -> Delay | None:
-        return self.law.stated
+        return None if self.law is None else self.law.stated
 
 
 class ConstantDelay(_Steps):

@@ -249,3 +249,11 @@ def test_examples_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         pytest.skip(f"{library} is not installed")
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     assert any(character.isdigit() for character in capsys.readouterr().out)
+
+
+def test_names_that_are_missing_are_none_of_the_others() -> None:
+    domain = Domain((Dimension(name="x1"), Dimension(), Dimension(name="x2"), Dimension()))
+    env = gpbandit_envs.from_function(lambda x: x[0] - x[1], domain, name="named")
+    instance = Instance(str(env.spec and env.spec.id), 0, {})
+    assert instance.names() == ["x1", "x1_", "x2", "x3"]
+    assert instance.mean(instance.point({"x1": 1.0, "x1_": 0.25, "x2": 0.0, "x3": 0.0})[None]) == pytest.approx([0.75])

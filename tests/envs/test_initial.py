@@ -106,3 +106,14 @@ def test_the_card_knows_its_arms() -> None:
     data = InitialData(arms=np.array([0, 4]), rewards=np.zeros(2))
     with pytest.raises(ValueError, match="initial: expected data of the problem's 3 arms, got arm 4"):
         Problem(name="p", dim=1, arms=np.zeros((3, 1)), initial=data)
+
+
+def test_data_from_before_are_those_of_the_first_step_whenever_they_are_read() -> None:
+    rewards = []
+    for steps in (0, 2):
+        env: Any = gym.make("GPBandit/TVGPSample-v0", eps=0.5, initial=3)
+        env.reset(seed=0)
+        for _ in range(steps):
+            env.step(0)
+        rewards.append(env.unwrapped.problem.initial.rewards.tolist())
+    assert rewards[0] == rewards[1]

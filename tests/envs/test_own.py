@@ -8,6 +8,7 @@ import math
 import pickle
 import warnings
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gymnasium.utils.env_checker import check_env
 import gpbandit_envs
 from gpbandit_envs import problem_of
 from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.functions.arm_sets import lattice
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.noise import GaussianNoise, TableNoise
 from gpbandit_envs.own import pinned
@@ -484,3 +486,117 @@ def test_a_module_that_names_a_function_is_enough(tmp_path: Path, monkeypatch: p
     assert (found.id, found.name) == ("my_reactor:Own/reactor-v0", "reactor")
     assert found.kwargs["noise_std"] == 0.1
     assert rewards(gym.make(found.id, **found.kwargs), [np.array([0.5])]) == rewards(env, [np.array([0.5])])
+
+
+def test_two_columns_of_one_name_are_refused_in_a_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    for header in ("x,yield,yield", "x,yield, yield "):
+        path.write_text(f"{header}\n1,2,3\n2,3,5\n")
+        with pytest.raises(ValueError, match=r"file: expected different names of columns, got 'yield' twice in .*csv"):
+            from_table(path, "yield")
+
+
+def test_names_in_a_file_are_those_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("catalyst ,y\n1.1,10\n1.10,90\n007,50\n7,20\n")
+    env: Any = from_table(path, "y", categorical=["catalyst"]).unwrapped
+    assert env.problem.notes["features"] == tuple(f"catalyst={name}" for name in ("007", "1.1", "1.10", "7"))
+    env.reset(seed=0)
+    assert env.mean(range(4)) == pytest.approx([0.0, 1.0, 0.5, 0.125])
+
+
+def test_a_column_of_objects_that_are_numbers_is_one_of_numbers() -> None:
+    frame = pd.DataFrame({"x": np.array([1, 2.5, Decimal("4")], dtype=object), "y": [1.0, 2.0, 3.0]})
+    env: Any = from_table(frame, "y").unwrapped
+    assert env.problem.arms.tolist() == [[0.0], [0.5], [1.0]]
+
+
+@pytest.mark.wrong_arguments
+def test_minimise_is_no_word(file: Path) -> None:
+    match = "minimise: expected True or False, got 'false'"
+    with pytest.raises(TypeError, match=match):
+        from_table(file, "yield", minimise="false")
+    with pytest.raises(TypeError, match=match):
+        from_function(lambda x: x[0], [(0, 1)], minimise="false")
+    with pytest.raises(TypeError, match=match):
+        gym.make("GPBandit/Table-v0", file=str(file), target="yield", minimise="false")
+
+
+def test_arms_of_a_grid_stand_for_different_values() -> None:
+    domain = Domain(
+        (
+            Dimension(choices=("a", "b", "c")),
+            Dimension(0, 2, integer=True),
+            Dimension(1, 1_000, integer=True, log=True),
+            Dimension(-1, 1),
+        )
+    )
+    env: Any = from_function(lambda x: x.sum(), domain, grid=5).unwrapped
+    values = domain.values(env.problem.arms)
+    assert env.problem.n_arms == 3 * 3 * 5 * 5 == len(np.unique(values, axis=0))
+    assert np.array_equal(domain.snap(env.problem.arms), env.problem.arms)
+    assert [sorted(set(column)) for column in values.T] == [
+        [0, 1, 2],
+        [0, 1, 2],
+        [1, 3, 22, 150, 1000],  # the rounded powers of .5 * 2001 ** (k / 4)
+        [-1, -0.5, 0, 0.5, 1],
+    ]
+    assert env.problem.n_arms == gym.make(env.spec.id).action_space.n  # type: ignore[attr-defined]
+    two: Any = from_function(lambda x: x.sum(), [(0, 1), (0, 2)], grid=3).unwrapped
+    assert np.array_equal(two.problem.arms, lattice(3, 2))
+
+
+def test_a_grid_counts_the_arms_that_it_has() -> None:
+    switches = Domain((Dimension(choices=("a", "b")),) * 12)
+    assert from_function(lambda x: x.sum(), switches, grid=50).unwrapped.problem.n_arms == 4_096
+    with pytest.raises(ValueError, match="grid: expected at most 0 points per axis in 40 dimensions"):
+        from_function(lambda x: x.sum(), Domain((Dimension(choices=("a", "b")),) * 40), grid=2)
+
+
+@pytest.mark.parametrize(
+    "dimensions",
+    [
+        (Dimension(0, 100, integer=True),) * 4,
+        (Dimension(0, 100, integer=True), Dimension(0, 100), Dimension(1, 100, log=True), Dimension(0, 100)),
+    ],
+)
+def test_a_search_goes_from_level_to_level(dimensions: tuple[Dimension, ...]) -> None:
+    best, domain = np.array([17.0, 83.0, 42.0, 66.0]), Domain(dimensions)
+    evaluations = 0
+
+    def f(x: np.ndarray) -> float:
+        nonlocal evaluations
+        evaluations += 1
+        return 5.0 - float(((x - best) ** 2).sum())
+
+    env: Any = from_function(f, domain, optimum="search", name="levels").unwrapped
+    assert evaluations < 15_000
+    env.reset(seed=0)
+    assert env.optimum == pytest.approx(5.0, abs=1e-6)
+
+
+def test_a_search_compares_choices() -> None:
+    domain = Domain((Dimension(choices=tuple("abcdefgh")),) * 4 + (Dimension(-1, 1),))
+    good = np.array([3, 1, 7, 5])
+    env: Any = from_function(
+        lambda x: float((x[:4] == good).sum() - (x[4] - 0.3) ** 2), domain, optimum="search", name="choices"
+    ).unwrapped
+    env.reset(seed=0)
+    assert env.optimum == pytest.approx(4.0, abs=1e-8)
+
+
+def test_dimensions_have_different_names() -> None:
+    domain = Domain((Dimension(name="a"), Dimension(), Dimension(name="a")))
+    with pytest.raises(ValueError, match="bounds: expected different names of dimensions, got 'a' twice"):
+        from_function(lambda x: x[0], domain)
+
+
+def test_sleeping_arms_of_a_certified_table_say_what_to_do() -> None:
+    x = np.arange(12.0)
+    from_table(pd.DataFrame({"x": x, "y": np.sin(x)}), "y", certify=[1.0], name="proven")
+    with pytest.raises(ValueError, match="of: expected an environment without a certificate, got 'Own/proven-v0'"):
+        gym.make("GPBandit/SleepingArms-v0", of="Own/proven-v0")
+    plain: Any = gym.make("GPBandit/SleepingArms-v0", of="Own/proven-v0", settings={"certified": False})
+    assert plain.unwrapped.problem.n_arms == 12
+    with pytest.raises(TypeError, match="settings: unknown argument 'n_arm' of GPBandit/RKHS-v0; it takes n_arms, "):
+        gym.make("GPBandit/SleepingArms-v0", settings={"n_arm": 5})

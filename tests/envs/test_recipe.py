@@ -110,3 +110,20 @@ def test_a_problem_is_equal_to_itself_alone() -> None:
     one, other = make_problem(n_arms=9), make_problem(n_arms=9)
     assert one != other
     assert len({one, other, one}) == 2
+
+
+@pytest.mark.parametrize(
+    ("id", "kernel", "message"),
+    [
+        ("GPBandit/Branin-v0", {"name": "se", "lengthscale": [1.0, 2.0, 3.0]}, "lengthscale: expected 2 entries"),
+        ("GPBandit/RKHS-v0", {"name": "se", "lengthscale": [1.0, 2.0]}, "lengthscale: expected 1 entries"),
+        (
+            "GPBandit/Branin-v0",
+            {"name": "active_dims", "kernel": {"name": "se", "lengthscale": 1.0}, "dims": [5]},
+            "dims: expected points with more than 5 features",
+        ),
+    ],
+)
+def test_a_kernel_of_other_features_is_refused_where_it_is_given(id: str, kernel: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gym.make(id, kernel=kernel)

@@ -226,3 +226,18 @@ def test_a_wrong_variance_is_stated_and_called_misspecified() -> None:
     )
     with pytest.raises(ValueError, match=r"no kernel.*variance"):
         FiniteArmEnv(recipe, misspecification={"variance": 2.0})
+
+
+def test_rows_may_all_be_without_noise() -> None:
+    """Of deviations by arm some are above 0; those of an episode need not be."""
+    env: Any = gym.make("GPBandit/RKHS-v0", n_arms=6, rows=2, noise={"name": "by_arm", "stds": [0, 0, 0, 0.1, 0.1, 1]})
+    seen = set()
+    for seed in range(12):
+        env.reset(seed=seed)
+        stds = env.unwrapped.problem.noise_stds
+        arm = int(np.argmin(stds))
+        _, reward, _, _, info = env.step(arm)
+        assert (reward == info["oracle"]["mean"]) == (stds[arm] == 0)
+        seen.add(tuple((stds > 0).tolist()))
+    assert (False, False) in seen
+    assert len(seen) > 1

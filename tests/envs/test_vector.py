@@ -120,10 +120,16 @@ def test_common_keywords(kwargs: dict[str, Any]) -> None:
         assert_same(sync.step(actions), native.step(actions))
 
 
-def test_card_states_the_time_limit() -> None:
-    _, native = pair(CASES[0], horizon=23)
-    assert native.problem.horizon == 23
-    assert native.problem.name == CASES[0].id
+@pytest.mark.parametrize("stated", [{}, {"horizon": 23}])
+def test_card_states_the_horizon_that_the_single_form_states(stated: dict[str, Any]) -> None:
+    id, kwargs = CASES[0].id, CASES[0].kwargs
+    sync, native = (
+        gym.make_vec(id, num_envs=2, vectorization_mode=mode, max_episode_steps=11, **kwargs, **stated)
+        for mode in ("sync", "vector_entry_point")
+    )
+    single = sync.envs[0].unwrapped.problem  # type: ignore[attr-defined]
+    assert native.problem.horizon == single.horizon == stated.get("horizon", 1_000)  # type: ignore[attr-defined]
+    assert native.problem.name == single.name == id  # type: ignore[attr-defined]
 
 
 def test_copies_go_on_alike() -> None:

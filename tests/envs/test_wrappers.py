@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-import gpbandit_envs  # noqa: F401 - registers the ids
+from gpbandit_envs import from_function, problem_of
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from gpbandit_envs.wrappers.delay import GeometricDelay, ParetoDelay, Workers, as_delay
@@ -285,3 +285,49 @@ def test_numpy_numbers_reach_the_spec_as_plain_ones(delay: Any) -> None:
     assert tickets(delivered(env)) == tickets(delivered(DelayedFeedback(bandit(), delay=2, capacity=4)))
     with pytest.raises(ValueError, match="delay: expected an integer >= 0, got True"):
         DelayedFeedback(bandit(), delay=True)
+
+
+def test_a_batch_has_what_the_oracle_of_its_steps_has() -> None:
+    unknown = BatchFeedback(from_function(lambda x: -(x[0] ** 2), [(0, 1)], name="unknown"), 2)
+    unknown.reset(seed=0)
+    _, _, _, _, info = unknown.step(np.array([[0.1], [0.2]]))
+    assert list(info["oracle"]) == ["mean"]
+    assert info["oracle"]["mean"] == pytest.approx([-0.01, -0.04])
+    attacked = gym.make("GPBandit/RKHS-v0", corruption={"name": "clipping", "budget": 0.4}, max_episode_steps=3)
+    single = gym.make("GPBandit/RKHS-v0", corruption={"name": "clipping", "budget": 0.4})
+    batches = BatchFeedback(attacked, 2)
+    batches.reset(seed=1)
+    single.reset(seed=1)
+    for arms, n in (((4, 7), 2), ((9, 2), 1)):
+        _, _, _, _, info = batches.step(np.array(arms))
+        steps = [single.step(arm)[4]["oracle"] for arm in arms[:n]]
+        for name in ("mean", "regret", "corruption"):
+            assert info["oracle"][name].tolist() == [step[name] for step in steps] + [0.0] * (2 - n)
+
+
+def test_a_batch_says_what_failed() -> None:
+    class Fails(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            *answer, info = self.env.step(action)
+            return *answer, info | ({"failed": True} if action == 3 else {})
+
+    env = BatchFeedback(Fails(gym.make("GPBandit/RKHS-v0")), 3)
+    env.reset(seed=0)
+    assert env.step(np.array([1, 3, 2]))[4]["failed"].tolist() == [False, True, False]
+    assert "failed" not in env.step(np.array([1, 2, 2]))[4]
+
+
+@pytest.mark.parametrize("delay", [{"name": "pareto", "shape": 1.5}, "on_request", {"name": "workers", "workers": 2}])
+def test_a_delay_without_a_law_states_none(delay: Any) -> None:
+    env = DelayedFeedback(gym.make("GPBandit/RKHS-v0"), delay)
+    assert env.delay is None
+    assert problem_of(env).delay is None
+
+
+def test_only_a_wrapper_of_ours_states_a_delay() -> None:
+    class Late(gym.Wrapper[Any, Any, Any, Any]):
+        delay = 3
+
+    inside = DelayedFeedback(gym.make("GPBandit/RKHS-v0"), 5)
+    assert problem_of(Late(gym.make("GPBandit/RKHS-v0"))).delay is None
+    assert problem_of(Late(inside)).delay == inside.delay is not None
