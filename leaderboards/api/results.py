@@ -145,7 +145,8 @@ class Results:
             `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. `p` is that of
             `leaderboards.score.statistics.flip_test`; it and the interval are adjusted for all agents in `b`, and for
             no other pairs: name those whose comparison your claim rests on before you look. Fewer than six repetitions
-            give no `p`, and an interval, Student's, to a single pair alone. Overall is the mean difference of the
+            give no `p`, and an interval, Student's, to a single pair alone. The interval of the row overall is adjusted
+            for the same pairs by Bonferroni's correction; it is the mean difference of the
             regret ratio over the environments of the suite that both have played, each with the same weight; it is NaN
             where one of them has none. So is an environment without a repetition in common. With a list of names, the
             name of the other agent comes before the environment in the index.
@@ -169,7 +170,7 @@ class Results:
             task: None if found is None else ranked_among(found, named, own=[a])
             for task, found in site.rankings.items()
         }
-        frames = {other: _differences(summary, rankings, a, other, by) for other in others}
+        frames = {other: _differences(summary, rankings, a, other, by, len(others)) for other in others}
         return frames[b] if isinstance(b, str) else pd.concat(frames, names=["other"])
 
     def runs(self) -> pd.DataFrame:
@@ -269,7 +270,9 @@ class Results:
         return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
 
 
-def _differences(summary: Summary, rankings: Mapping[str, TaskRanking | None], a: str, b: str, by: str) -> pd.DataFrame:
+def _differences(
+    summary: Summary, rankings: Mapping[str, TaskRanking | None], a: str, b: str, by: str, pairs: int
+) -> pd.DataFrame:
     """The rows of `Results.compare` for one other agent."""
     found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
     rows = {
@@ -277,7 +280,7 @@ def _differences(summary: Summary, rankings: Mapping[str, TaskRanking | None], a
         for task, one in found.items()
     }
     together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
-    rows["overall"] = _difference("regret_ratio", compare_overall(together))
+    rows["overall"] = _difference("regret_ratio", compare_overall(together, pairs))
     columns = ["metric", "difference", "low", "high", "p", "n"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     frame.index.name = "environment"

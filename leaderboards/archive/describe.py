@@ -142,7 +142,7 @@ def run_table(board: Board) -> pd.DataFrame:
             *(spec.agent.label, spec.agent.id, json.dumps(dict(spec.agent.kwargs), sort_keys=True)),
             *(spec.env.label, spec.env.id, json.dumps({**spec.env.kwargs, **spec.member}, sort_keys=True)),
             *(spec.repetition, spec.horizon, spec.feedback, run.status, standing(run), run.facts.get("optimum")),
-            *(run.file, numbers.get(key)),
+            *(run.file, None if kept is None else numbers[key]),
         )
         finals: dict[str, object] = {} if kept is None else {name: kept.finals[name] for name in KEPT}
         rows.append({**dict(zip(_COLUMNS, values, strict=True)), **finals})

@@ -20,6 +20,7 @@ on hold-out: how far their order is one of the public instances.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -65,28 +66,41 @@ class HoldoutScore:
     """Score from 0 to 100 and rank by it of a row of a board, among those that are played anew.
 
     Attributes:
-        recorded: Score on record, with the interval that goes with its place on the board.
-        anew: Score on hold-out.
+        recorded: Score on record, with its interval on these tasks.
+        anew: Score on hold-out, likewise.
         rank: Rank on record, 1 for the best.
         rank_anew: Rank on hold-out.
     """
 
     recorded: Interval
-    anew: float
+    anew: Interval
     rank: int
     rank_anew: int
 
     @property
-    def within(self) -> bool:
-        """Whether the score on hold-out is within the interval on record."""
-        return self.recorded.low <= self.anew <= self.recorded.high
+    def difference(self) -> Interval:
+        """Score on hold-out less that on record, both of which are estimates on the same tasks."""
+        estimate = self.anew.estimate - self.recorded.estimate
+        half = math.hypot(_half_width(self.anew), _half_width(self.recorded))
+        return Interval(estimate, estimate - half, estimate + half, self.anew.n + self.recorded.n)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the interval of the difference holds 0."""
+        return not (self.difference.low > 0 or self.difference.high < 0)
 
     def __str__(self) -> str:
-        ends = f"{self.recorded.low:.1f} to {self.recorded.high:.1f}"
+        found = self.difference
+        ends = f" ({found.low:+.1f} to {found.high:+.1f})" if found.is_known else ""
         return (
-            f"{self.rank_anew} on hold-out, {self.rank} on record; score {self.anew:.1f}, "
-            f"{'within' if self.within else 'outside'} {ends} on record"
+            f"{self.rank_anew} on hold-out, {self.rank} on record; score {self.anew.estimate:.1f}, "
+            f"{self.recorded.estimate:.1f} on record: {found.estimate:+.1f}{ends}"
         )
+
+
+def _half_width(interval: Interval) -> float:
+    """Of an interval of scores, of which none is above 100: the lower half."""
+    return interval.estimate - interval.low
 
 
 @dataclass(frozen=True)
@@ -200,15 +214,17 @@ def _scored(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, Holdo
         return {}
     where = {name: (before.row(name), now.row(name)) for name in agents}
     there = {name: (i, j) for name, (i, j) in where.items() if i is not None and j is not None}
-    on_record = {name: before.shown[i] for name, (i, _) in there.items()}
-    on_holdout = {name: now.shown[j].estimate for name, (_, j) in there.items()}
+    on_record = {name: before.narrow[i] for name, (i, _) in there.items()}
+    on_holdout = {name: now.narrow[j] for name, (_, j) in there.items()}
 
     def rank(scores: Mapping[str, float], name: str) -> int:
         return 1 + sum(other > scores[name] for other in scores.values())
 
-    scores = {name: interval.estimate for name, interval in on_record.items()}
+    recorded, held_out = (
+        {name: interval.estimate for name, interval in scores.items()} for scores in (on_record, on_holdout)
+    )
     return {
-        name: HoldoutScore(on_record[name], on_holdout[name], rank(scores, name), rank(on_holdout, name))
+        name: HoldoutScore(on_record[name], on_holdout[name], rank(recorded, name), rank(held_out, name))
         for name in there
     }
 

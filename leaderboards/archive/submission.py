@@ -192,6 +192,7 @@ def _pack_done(store: Store, archive: Path) -> None:
                 copy_runs(store.path(runs[0]), done.runs_directory / name, runs)
             except FileError as error:
                 raise StoreError(f"{store.path(runs[0])} is damaged ({error}): run the suite again") from None
+        exchange.copy_audits(store.directory, done.directory, done.keys())
         exchange.pack(done.directory, archive)
 
 

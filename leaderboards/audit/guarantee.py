@@ -26,9 +26,18 @@ _NAMED = 3
 """Most tasks that a reason names."""
 
 
+_OTHERS: Mapping[str, str] = {
+    "few": "on too few tasks for a rank",
+    "not confirmed": "not confirmed",
+    "holds, no theorem": "without a theorem",
+    "fails": "failing",
+}
+"""What rows with a band are that are not ranked as valid."""
+
+
 @dataclass(frozen=True)
 class Cell:
-    """The runs of a row on a task, of which some at least are audited.
+    """The runs of a row on a task.
 
     Attributes:
         count: Violated runs, all runs, and whether the row's theorem applies. A run without an audit counts as
@@ -62,12 +71,14 @@ class GuaranteeRow:
         verdict: What the rule says of it.
         cells: By the label of a task, also of those that decide nothing; none where it states no band.
         regret: Cumulative regret over that of uniform sampling by the label of a task, mean over repetitions.
+        audited: Whether any of its runs has been audited, so that more is known than that nobody looked.
     """
 
     agent: str
     verdict: Verdict
     cells: Mapping[str, Cell]
     regret: Mapping[str, float]
+    audited: bool = True
 
     def held_to(self, plan: AuditPlan) -> tuple[str, ...]:
         """The tasks whose runs are held against it: those that it claims, or all that decide if it claims none."""
@@ -118,7 +129,7 @@ class GuaranteeRow:
             "not confirmed": f"held in {held}, too few to confirm it{unseen}{without}",
             "holds, no theorem": f"held in {held}{unseen}{without}",
             "fails": f"held in {held}{unseen}{where}{without}",
-            "no band": "states no band",
+            "no band": "states no band" if self.audited else "no run of it has been audited",
         }[self.verdict.category]
 
 
@@ -147,21 +158,38 @@ def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[G
             for task in summary.tasks
             if (runs := [audit for audit in found.get((agent, task), []) if _states_band(audit, summary.agents[agent])])
         }
+        if cells:  # nor has anybody seen that the band held on a task none of whose runs is audited
+            claims = any(cell.count.claims for cell in cells.values())
+            cells |= {
+                task: _unseen(n, claims)
+                for task in plan.deciding
+                if task not in cells and (n := unaudited[agent, task])
+            }
         counts = {task: cells[task].count for task in plan.deciding if task in cells}
         regret = {
             task: float(summary.scores[task, agent].finals["regret_ratio"].mean())
             for task in summary.tasks
             if (task, agent) in summary.scores
         }
-        rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(plan.deciding)), cells, regret))
+        seen = any(name == agent for name, _ in found)
+        rows.append(GuaranteeRow(agent, judge(counts, plan.delta, len(plan.deciding)), cells, regret, seen))
     order = {name: i for i, name in enumerate(summary.agents)}
     return sorted(rows, key=lambda row: order[row.agent])
 
 
 def kept_words(rows: Iterable[GuaranteeRow]) -> str:
-    """How many of the rows that state a band keep their word."""
-    banded = [row.verdict.category for row in rows if row.verdict.category != "no band"]
-    return f"{banded.count('valid')} of {len(banded)} rows with a band keep their word"
+    """How many of the rows that state a band keep their word, and what is true of the others."""
+    counts = Counter[str](row.verdict.category for row in rows if row.verdict.category != "no band")
+    others = [f"{counts[category]} {said}" for category, said in _OTHERS.items() if counts[category]]
+    return f"{counts['valid']} of {counts.total()} rows with a band keep their word" + (
+        f" ({', '.join(others)})" if others else ""
+    )
+
+
+def _unseen(runs: int, claims: bool) -> Cell:
+    """The runs of a row on a task of which none is audited."""
+    nan = float("nan")
+    return Cell(Count(runs, runs, claims), runs, "", "", nan, nan, nan, 0)
 
 
 def _states_band(audit: KeptAudit, agent: Ref) -> bool:

@@ -27,7 +27,7 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AuditPlan
 from leaderboards.store.intact import MOST_VALUES, Quarantine
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
-from leaderboards.store.store import Store, StoreError
+from leaderboards.store.store import AUDITS, Store, StoreError
 from leaderboards.work.local import ExecutorError, process_pool
 
 __all__ = ["AuditOutcome", "AuditStore", "AuditWatcher", "audit_runs", "unaudited"]
@@ -45,7 +45,7 @@ class AuditStore:
     """The audits of the results folder `directory`."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = Path(directory) / "audit"
+        self.directory = Path(directory) / AUDITS
         self._quarantine = Quarantine(Path(directory))
 
     def path(self, key: str) -> Path:

@@ -148,7 +148,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
             Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
             Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), _ROSENBROCK_QUICK),
-            Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 20),
+            Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 400),
             Experiment(
                 "gpbucb-vaccine",
                 "gp-bucb",

@@ -38,6 +38,9 @@ def certify(
 
     An environment made with certified=True then states the distances, and bands that allow for them are proven there.
     """
+    for name, value in {"--norm": norm, "--prior-mean": prior_mean}.items():
+        if check and value is not None:
+            raise UserError(f"{name}: expected none beside --check, which proves what is kept, got {value!r}")
     kwargs = dict(_argument(text) for text in argument or [])
     id = env if "/" in env else f"GPBandit/{env}-v0"
     try:

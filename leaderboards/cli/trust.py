@@ -90,5 +90,5 @@ def _say_holdout(result: Holdout) -> None:
         say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
     scored = [(row.agent, row.score) for row in result.rows if row.score is not None]
     for agent, score in sorted(scored, key=lambda one: one[1].rank):
-        say(f"{'ok ' if score.within else 'NOT'} {agent}: {score}")
+        say(f"{'ok ' if score.agrees else 'NOT'} {agent}: {score}")
     say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")

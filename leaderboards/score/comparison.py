@@ -12,6 +12,7 @@ from leaderboards.score.rankings import TaskRanking
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
+    LEVEL,
     Interval,
     improvements,
     mean_bands,
@@ -171,12 +172,16 @@ def _compared(
     ]
 
 
-def compare_overall(found: Iterable[PairedComparison]) -> Interval | None:
+def compare_overall(found: Iterable[PairedComparison], pairs: int = 1) -> Interval | None:
     """Mean over tasks of the difference of the regret ratio, every task with the same weight.
 
     None if there is no task, or one of them is compared by a score with a unit, which others do not share.
+
+    Args:
+        found: The comparisons of a pair, one a task.
+        pairs: How many pairs are compared: their intervals hold together, by Bonferroni's correction.
     """
     found = list(found)
     if not found or any(one.metric != "regret_ratio" for one in found):
         return None
-    return stratified_mean([one.differences for one in found])
+    return stratified_mean([one.differences for one in found], 1 - (1 - LEVEL) / pairs)

@@ -477,15 +477,20 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"], alpha: float 
     p = np.asarray(p, np.float64)
     if p.shape != (k, k):
         raise ValueError(f"p: expected shape {(k, k)}, one p-value a pair, got {p.shape}")
-    mean = Y.mean(axis=0)
+    mean = levelled(Y.mean(axis=0))
     apart = p < alpha
     beats = apart & (mean[:, None] < mean[None, :])
     group = np.zeros(k, np.int64)
-    tied_rank, leader = 0, -1
-    for position, agent in enumerate(np.argsort(mean, kind="stable")):
-        if leader < 0 or beats[leader, agent]:
-            tied_rank, leader = position + 1, int(agent)
-        group[agent] = tied_rank
+    tied_rank, placed, leaders = 0, 0, np.zeros(0, np.int64)
+    for value in np.unique(mean):
+        # Agents of one mean lead together, and join a group or open one each by itself: in whichever order they come.
+        those = np.flatnonzero(mean == value)
+        beaten = beats[np.ix_(leaders, those)].any(axis=0) if len(leaders) else np.ones(len(those), bool)
+        group[those[~beaten]] = tied_rank
+        if beaten.any():
+            tied_rank, leaders = placed + int((~beaten).sum()) + 1, those[beaten]
+            group[leaders] = tied_rank
+        placed += len(those)
     return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p, len(Y), alpha)
 
 

@@ -210,7 +210,10 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
     X = np.ascontiguousarray(found.Y.T)
     others = (iqm(X), np.quantile(X, 0.95, axis=1), X.min(axis=1), X.max(axis=1))
     for name, median, *values in zip(found.agents, quantile_intervals(X, 0.5), *(each.tolist() for each in others)):
-        cells = [TableCell(number(median.estimate), median.estimate, between(median)), *map(number_cell, values)]
+        cells = [
+            TableCell(number(median.estimate), median.estimate, between(median, values=found.Y)),
+            *map(number_cell, values),
+        ]
         rows.append(AgentNumbers(name, svg.swatch(site.styles[name]), cells))
     return sorted(rows, key=lambda row: row.cells[0].sort)
 

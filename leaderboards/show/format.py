@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, source_of, suite_names
@@ -61,14 +62,19 @@ def number(x: float, digits: int = 3) -> str:
     return f"{x:.{digits - 1}e}"
 
 
-def between(interval: Interval, digits: int = 3, least: float = 0.0) -> str:
-    """The interval as "low – high" with the decimals of the estimate, cut at `least`, which no value is below.
+def between(interval: Interval, digits: int = 3, values: Float[np.ndarray, "*shape"] | None = None) -> str:
+    """The interval as "low – high" with the decimals of the estimate.
 
     Empty where the interval is not known or has no length.
+
+    Args:
+        interval: The interval.
+        digits: Significant digits of the estimate.
+        values: What it was made of: where none of them is below 0, it is cut there. None for values that cannot be.
     """
     if not interval.is_known or interval.low == interval.high:
         return ""
-    low = max(interval.low, least)
+    low = max(interval.low, 0.0) if values is None or (values >= 0).all() else interval.low
     _, dot, decimals = number(interval.estimate, digits).partition(".")
     if "e" in decimals:
         return f"{number(low, 2)}{BETWEEN}{number(interval.high, 2)}"

@@ -131,7 +131,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     return TableCell(
         number(interval.estimate),
         interval.estimate,
-        between(interval),
+        between(interval, values=cell.finals[metric]),
         why="" if rank else _unranked(site, task, len(cell)),
         lead=ranked and rank == 1,
         rank=tie_mark(site, task, rank) if ranked else "",

@@ -1,4 +1,7 @@
-"""Move results between folders: merge shards, pack a folder for another machine, add a packed folder."""
+"""Move results between folders: merge shards, pack a folder for another machine, add a packed folder.
+
+The audit of a run goes with its record: DIR/audit/<key>.parquet, which `leaderboards.audit.store` writes and reads.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,15 +28,16 @@ from leaderboards.store.run_file import (
     FileError,
     RunEntry,
     copy_runs,
+    open_table,
     origin,
     read_columns,
     read_runs,
     results_in,
 )
-from leaderboards.store.store import Store, best
+from leaderboards.store.store import AUDITS, Store, best
 from leaderboards.text import visible
 
-__all__ = ["MergeResult", "add", "check_members", "merge", "pack"]
+__all__ = ["MergeResult", "add", "check_members", "copy_audits", "merge", "pack"]
 
 _LIST = "submission.json"
 _SUITE = "suite.json"
@@ -57,7 +61,7 @@ class MergeResult:
 
 
 def merge(sources: Iterable[Path], target: Path) -> MergeResult:
-    """Copy the runs of `sources`, shards of one suite, into `target`, with their provenance and the board they name.
+    """Copy the runs of `sources`, shards of one suite, into `target`, with audits, provenance and the board they name.
 
     Raises:
         StoreError: if a source holds no results, or those of another suite, or not all folders name the same board.
@@ -75,7 +79,7 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
     if against is not None:  # before any run, so that a merge that was interrupted can go on
         write_note(target, against)
     found, new, rejected = 0, set[str](), []
-    copied: list[tuple[Provenance, list[tuple[RunEntry, str]]]] = []
+    copied: list[tuple[Path, list[tuple[RunEntry, str]]]] = []
     for source in sources:
         files: dict[str, list[RunEntry]] = {}
         names: dict[str, str] = {}
@@ -89,18 +93,22 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
         counting = best(files.values())
         found += len(counting)
         new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
-        copied.append((Provenance(source), [(run, names[run.file]) for run in counting.values()]))
+        copied.append((source, [(run, names[run.file]) for run in counting.values()]))
     store.write_manifest()
     ours = Provenance(target)
-    for theirs, records in copied:
-        pairs = ((run, _counting(store, run, name)) for run, name in records if theirs.standing(run) != "local")
-        # Provenance belongs to one record: it is adopted only where that record is the one that counts here.
-        ours.adopt(theirs, [(run, here) for run, here in pairs if here is not None])
+    for source, records in copied:
+        theirs = Provenance(source)
+        # Audit and provenance belong to one record: they are adopted only where that is the one that counts here.
+        pairs = [(run, here) for run, name in records if (here := _counting(store, run, name)) is not None]
+        copy_audits(source, target, [run.key for run, _ in pairs], anew=new)
+        ours.adopt(theirs, [(run, here) for run, here in pairs if theirs.standing(run) != "local"])
     return MergeResult(len(new), found - len(new), tuple(rejected))
 
 
 def pack(directory: Path, archive: Path) -> int:
     """Pack the results of `directory`, with a hash of every file, for `add` on another machine; returns their number.
+
+    Audits of the runs are packed with them.
 
     Raises:
         StoreError: if there is nothing to pack.
@@ -111,23 +119,54 @@ def pack(directory: Path, archive: Path) -> int:
     if not runs:
         raise StoreError(f"{directory} holds no readable run to pack")
     store.suite()  # a damaged one is set aside
-    paths = [*results_in(store.runs_directory), directory / _SUITE]
-    listed = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.exists()}
+    paths = {path.name: path for path in [*results_in(store.runs_directory), directory / _SUITE]}
+    paths |= {_audit(key): directory / _audit(key) for key in sorted(runs)}
+    paths = {name: path for name, path in paths.items() if path.exists()}
+    listed = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
     with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
         listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
         packed.writestr(_LIST, json.dumps(listing, indent=1))
-        for path in paths:
-            if path.name in listed:
-                packed.write(path, path.name)
+        for name, path in paths.items():
+            packed.write(path, name)
     return len(runs)
 
 
+def copy_audits(source: Path, target: Path, keys: Iterable[str], anew: Collection[str] = ()) -> None:
+    """Copy the audits of runs from one folder into another that holds their records.
+
+    Args:
+        source: Where they are; runs without one are passed over.
+        target: Where they go. One that is there stays, but for a run of `anew`, of whose earlier record it may be.
+        keys: The runs.
+        anew: Runs whose records are new in `target`.
+    """
+    for key in keys:
+        path = source / _audit(key)
+        _put_audit(target, key, path.read_bytes() if path.exists() else None, key in anew)
+
+
+def _put_audit(target: Path, key: str, content: bytes | None, anew: bool) -> None:
+    path = target / _audit(key)
+    if anew:
+        path.unlink(missing_ok=True)
+    if content is not None and not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        with written_whole(path) as temporary:
+            temporary.write_bytes(content)
+
+
+def _audit(key: str) -> str:
+    """The audit of a run, as a folder and an archive name it."""
+    return f"{AUDITS}/{key}{SUFFIX}"
+
+
 def add(archive: Path, directory: Path) -> MergeResult:
-    """Add the runs that another machine packed; they count as submitted until they are verified.
+    """Add the runs that another machine packed; they count as submitted until they are verified, and so do audits.
 
     A run of the archive replaces one of the folder only if it is done and that one is not. Nothing of the archive is
     executed or imported, and it chooses no file name: each member is read on its own, must be listed, must match its
-    hash and must be a results file. Members are stored as they are, so that no archive is larger inside than outside.
+    hash and must be a results file, or the audit of a run that is added. Members are stored as they are, so that no
+    archive is larger inside than outside.
 
     Raises:
         StoreError: if the archive is not one that `pack` made, or belongs to another suite.
@@ -135,45 +174,13 @@ def add(archive: Path, directory: Path) -> MergeResult:
     """
     store = Store(directory)
     before = store.entries()
-    files: dict[str, list[RunEntry]] = {}
-    rejected = []
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        try:
-            if not archive.is_file() and archive.exists():  # a pipe would never end
-                raise ValueError("expected a file, got a device, a pipe or a folder")
-            with zipfile.ZipFile(archive) as packed:
-                check_members(packed, archive.stat().st_size)
-                listed = _hashes(_json_of(packed, _LIST))
-                suite = parse_suite(_json_of(packed, _SUITE)) if _SUITE in listed else None
-                rejected += [
-                    f"{name!r}: it is not listed" for name in packed.namelist() if name not in {*listed, _LIST}
-                ]
-                for number, (name, expected) in enumerate(sorted(listed.items())):
-                    if name == _SUITE:
-                        continue
-                    content = packed.read(name)
-                    if hashlib.sha256(content).hexdigest() != expected:
-                        rejected.append(f"{name!r}: its content does not have the hash that the archive states")
-                        continue
-                    path = Path(scratch) / f"{number}{SUFFIX}"
-                    path.write_bytes(content)
-                    try:
-                        files[path.name] = _readable_runs(path)
-                    except FileError as error:
-                        rejected.append(f"{name!r}: {error}")
-        except FileNotFoundError:
-            raise StoreError(f"no archive {archive}") from None
-        except (*_NO_ARCHIVE, OSError) as error:
-            # Of a damaged end zipfile looks for the beginning of the archive before that of the file.
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:
-                raise
-            reason = visible(" ".join(str(error).split()))[:_LONGEST_REASON]
-            raise StoreError(
-                f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {reason})"
-            ) from None
+        suite, files, audits, rejected = _opened(archive, Path(scratch))
         _adopt_suite(suite, store)
         found = best(files.values())
         new = {key: run for key, run in found.items() if _improves(run, before.get(key))}
+        for key in new:  # first, so that no run comes without its audit if this is interrupted
+            _put_audit(directory, key, audits.get(_audit(key)), anew=True)
         for name in sorted({run.file for run in new.values()}):
             chosen = Path(scratch) / f"chosen{SUFFIX}"
             # A file may hold other runs too, which are not to be added.
@@ -185,6 +192,53 @@ def add(archive: Path, directory: Path) -> MergeResult:
         Provenance(directory).add_submitted(new, archive.name)
         store.write_manifest()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
+
+
+def _opened(
+    archive: Path, scratch: Path
+) -> tuple[Suite | None, dict[str, list[RunEntry]], dict[str, bytes], list[str]]:
+    """The suite of an archive, its runs by the results file in `scratch`, its audits, and what of it is rejected.
+
+    Raises:
+        StoreError: if it is no archive that `pack` made.
+    """
+    files: dict[str, list[RunEntry]] = {}
+    audits: dict[str, bytes] = {}
+    rejected = []
+    try:
+        if not archive.is_file() and archive.exists():  # a pipe would never end
+            raise ValueError("expected a file, got a device, a pipe or a folder")
+        with zipfile.ZipFile(archive) as packed:
+            check_members(packed, archive.stat().st_size)
+            listed = _hashes(_json_of(packed, _LIST))
+            suite = parse_suite(_json_of(packed, _SUITE)) if _SUITE in listed else None
+            rejected += [f"{name!r}: it is not listed" for name in packed.namelist() if name not in {*listed, _LIST}]
+            for number, (name, expected) in enumerate(sorted(listed.items())):
+                if name == _SUITE:
+                    continue
+                content = packed.read(name)
+                if hashlib.sha256(content).hexdigest() != expected:
+                    rejected.append(f"{name!r}: its content does not have the hash that the archive states")
+                    continue
+                path = scratch / f"{number}{SUFFIX}"
+                path.write_bytes(content)
+                try:
+                    if name.startswith(f"{AUDITS}/"):
+                        with open_table(path):
+                            audits[name] = content
+                    else:
+                        files[path.name] = _readable_runs(path)
+                except FileError as error:
+                    rejected.append(f"{name!r}: {error}")
+    except FileNotFoundError:
+        raise StoreError(f"no archive {archive}") from None
+    except (*_NO_ARCHIVE, OSError) as error:
+        # Of a damaged end zipfile looks for the beginning of the archive before that of the file.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        reason = visible(" ".join(str(error).split()))[:_LONGEST_REASON]
+        raise StoreError(f"{archive} is no archive of `gpbandit submit` ({type(error).__name__}: {reason})") from None
+    return suite, files, audits, rejected
 
 
 def check_members(packed: zipfile.ZipFile, size: int) -> None:
@@ -297,3 +351,17 @@ def _adopt_suite(theirs: Suite | None, target: Store) -> None:
         raise StoreError(
             f"{target.directory} holds suite {ours.name!r} and not {theirs.name!r}: give a folder of the same suite"
         )
+    elif other := _other_tasks(ours, theirs):
+        raise StoreError(
+            f"{target.directory} holds another suite {ours.name!r}, with {other}: give a folder of the same suite"
+        )
+
+
+def _other_tasks(ours: Suite, theirs: Suite) -> str:
+    """What of the runs of two suites differs beside their agents and repetitions, in words; "" if nothing."""
+    for name in ("horizon", "seed", "feedback"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if one != other:
+            return f"{name} {one!r} and not {other!r}"
+    one, other = ({task.key for task in suite.tasks} for suite in (ours, theirs))
+    return f"other tasks ({len(one ^ other)} are in one of them alone)" if one != other else ""

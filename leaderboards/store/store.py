@@ -54,10 +54,13 @@ from leaderboards.store.run_file import (
     write_file,
 )
 
-__all__ = ["SCRATCH", "Quarantined", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
+__all__ = ["AUDITS", "SCRATCH", "Quarantined", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
+
+AUDITS = "audit"
+"""Folder of the audits of a results folder, one file a run."""
 
 _NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from typer.testing import CliRunner
 
 import agents
 import gpbandit_envs
@@ -19,6 +20,7 @@ from gpbandit_envs import certify as package
 from gpbandit_envs.certify import DistanceCertificate, certify, distances, find, table_hash
 from gpbandit_envs.gp import Matern
 from leaderboards.audit.measure import guarantee_status
+from leaderboards.cli.app import app
 
 NORMS = (0.2, 0.5, 1.0, 2.0, 4.0)
 
@@ -219,3 +221,10 @@ def test_the_kept_ones_are_proven_again(path: Path) -> None:
     plain: Any = env.unwrapped
     env.reset(seed=0)
     certificate.check(plain.problem.arms, plain.mean(np.arange(certificate.n_arms)))
+
+
+@pytest.mark.parametrize("option", [["--norm", "77"], ["--prior-mean", "0"]])
+def test_a_kept_certificate_is_proven_as_it_is(option: list[str]) -> None:
+    done = CliRunner().invoke(app, ["certify", "OERPlates", "--check", *option])
+    assert done.exit_code != 0
+    assert f"{option[0]}: expected none beside --check" in f"{done.output} {done.exception}"

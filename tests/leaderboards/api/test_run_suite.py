@@ -313,6 +313,8 @@ def test_two_agents_are_compared_within_repetitions(tmp_path: Path) -> None:
     assert frame.loc["overall", "difference"] == pytest.approx(frame["difference"].iloc[:2].mean())
     low, middle, high = frame.loc["overall", ["low", "difference", "high"]].to_numpy(float)
     assert low < middle < high
+    several = found.compare("GP-UCB", ["EpsGreedy", "Uniform"]).loc["EpsGreedy"]
+    assert several.loc["overall", "low"] < low < high < several.loc["overall", "high"], "two pairs hold together"
     back = found.compare("EpsGreedy", "GP-UCB")
     assert back["difference"].tolist() == pytest.approx((-frame["difference"]).tolist())
     simple = found.compare("GP-UCB", "EpsGreedy", by="simple_regret")

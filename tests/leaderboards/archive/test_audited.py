@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from leaderboards.api.run_suite import run_suite
 from leaderboards.archive import make
 from leaderboards.archive import near_limit as near_limit_module
 from leaderboards.archive.check import check_board
-from leaderboards.archive.files import read_agent, read_index, write_agent, write_index
+from leaderboards.archive.files import Source, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.near_limit import audit_near_limit, near_limit
 from leaderboards.archive.read import Board
@@ -24,8 +27,9 @@ from leaderboards.audit.replay import audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite
 from leaderboards.score.summary import summarise
+from leaderboards.store import exchange
 from leaderboards.store.kept_audit import KeptAudit
-from leaderboards.store.store import Store
+from leaderboards.store.store import Store, StoreView
 from leaderboards.verify.audit_check import other_audit
 from leaderboards.work.local import SerialExecutor
 
@@ -329,3 +333,79 @@ def test_rows_say_what_they_claim_and_why_they_are_not_valid(made: tuple[Store, 
     assert amm.reason == "held in 6 of 6 runs, too few to confirm it"
     assert (none.verdict.category, none.verdict.violated, none.verdict.runs) == ("fails", 6, 6)
     assert none.reason == "held in 0 of 6 runs; refuted on flat, steep; a tuned width has no guarantee"
+
+
+def test_a_task_of_which_nobody_saw_a_run_counts_as_one_on_which_none_held(
+    made: tuple[Store, Board], tmp_path: Path
+) -> None:
+    """Otherwise a row that fails would be one that holds by leaving out the audits of the task where it fails."""
+    store, board = made
+    results = Store(shutil.copytree(store.directory, tmp_path / "results"))
+    plan, audits = audited().audit, AuditStore(results.directory)
+    assert plan is not None
+
+    def reasons() -> dict[str, str]:
+        return {row.agent: row.reason for row in guarantee_rows(results, summarise(results), plan)}
+
+    assert reasons()["AMM"].startswith("held in 6 of 6 runs")
+    flat = [key for key in board.done_keys() if board.spec(key).env.label == "flat"]
+    for key in flat:
+        audits.path(key).unlink()
+    assert reasons()["AMM"] == "held in 3 of 6 runs; 3 without an audit; refuted on flat"
+    assert reasons()["Uniform"] == "states no band"
+    for key in board.done_keys() - set(flat):
+        audits.path(key).unlink()
+    assert set(reasons().values()) == {"no run of it has been audited"}
+
+
+@pytest.mark.parametrize("way", ["merge", "add"])
+def test_audits_go_where_their_runs_go(way: str, made: tuple[Store, Board], tmp_path: Path) -> None:
+    store, board = made
+    target = tmp_path / "target"
+    if way == "merge":
+        exchange.merge([store.directory], target)
+    else:
+        exchange.pack(store.directory, tmp_path / "packed.zip")
+        assert exchange.add(tmp_path / "packed.zip", target).rejected == ()
+
+    def known(view: StoreView) -> dict[str, Any]:
+        return {key: audit.to_dict() for key, audit in kept_audits(view, board.entries()).items()}
+
+    assert known(Store(target)) == known(store)
+    source = Source(standing="submitted", by="somebody", version="1.0.0", fingerprint=None)
+    sources = {entry.ref.key: source for entry in audited().agents}
+    accepted = write_board(audited(), tmp_path / "board", Store(target), sources=sources)
+    assert known(accepted) == known(board)
+    # One that is there stays; one that was lost comes with the next time.
+    one, other = sorted(board.entries())[:2]
+    audits = AuditStore(target)
+    audits.path(one).unlink()
+    shutil.copy(audits.path(sorted(board.entries())[2]), audits.path(other))
+    content = audits.path(other).read_bytes()
+    if way == "merge":
+        exchange.merge([store.directory], target)
+        assert audits.path(one).read_bytes() == AuditStore(store.directory).path(one).read_bytes()
+    assert audits.path(other).read_bytes() == content
+
+
+def test_an_archive_brings_audits_of_its_own_runs_alone(made: tuple[Store, Board], tmp_path: Path) -> None:
+    store, board = made
+    source = Store(shutil.copytree(store.directory, tmp_path / "source"))
+    audits, (one, other) = AuditStore(source.directory), sorted(board.entries())[:2]
+    audits.path(one).write_bytes(b"no audit")
+    exchange.pack(source.directory, tmp_path / "packed.zip")
+    with zipfile.ZipFile(tmp_path / "packed.zip") as packed:
+        listing = json.loads(packed.read("submission.json"))
+        members = {name: packed.read(name) for name in packed.namelist()}
+    stray = members[f"audit/{other}.parquet"]
+    for name in ("audit/0123456789abcdef0123456789abcdef.parquet", "audit/../../stray.parquet"):
+        members[name], listing["files"][name] = stray, hashlib.sha256(stray).hexdigest()
+    members["submission.json"] = json.dumps(listing).encode()
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as packed:
+        for name, content in members.items():
+            packed.writestr(name, content)
+    (reason,) = exchange.add(tmp_path / "packed.zip", tmp_path / "inner" / "target").rejected
+    assert reason.startswith(f"'audit/{one}.parquet': ")
+    found = AuditStore(tmp_path / "inner" / "target")
+    assert found.keys() == board.entries().keys() - {one}
+    assert not list(tmp_path.rglob("stray.parquet"))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -48,6 +49,19 @@ def test_the_tables_hold_every_run(own: Board) -> None:
         of_run = runs[(runs.agent == run.spec.agent.label) & (runs.task == run.spec.env.label)]
         row = of_run[of_run.repetition == run.spec.repetition]
         assert row.cumulative_regret.tolist() == [kept.finals["cumulative_regret"]]
+
+
+def test_a_run_of_which_nothing_is_kept_has_no_number(own: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, some = run_table(own), sorted(own.entries())[0]
+    kept = own.kept
+    monkeypatch.setattr(own, "kept", lambda key: None if key == some else kept(key))
+    runs = run_table(own)
+    (row,) = np.flatnonzero(runs["run"].isna())
+    run = own.entries()[some]
+    assert (runs["agent"][row], runs["task"][row], runs["repetition"][row]) == (
+        run.spec.agent.label, run.spec.env.label, run.spec.repetition
+    )  # fmt: skip
+    assert runs["run"].drop(row).tolist() == whole["run"].drop(row).tolist()
 
 
 def test_the_datasheet_says_what_is_declared(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

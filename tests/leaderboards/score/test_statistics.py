@@ -522,3 +522,14 @@ def test_an_agent_between_two_that_differ_ties_with_the_leader_and_keeps_an_open
 def test_bad_input_is_named(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_tie_groups_do_not_depend_on_the_order_of_agents(order: tuple[int, ...]) -> None:
+    """A and B have the same mean and lead together; A beats C and B does not; none beats D, of the mean of C."""
+    Y = np.array([[0.0, -1.0, 0.5, 1.5], [0.0, 1.0, 0.5, -0.5]])
+    p = np.ones((4, 4))
+    p[0, 2] = p[2, 0] = 0.01
+    i = list(order)
+    found = rank(Y[:, i], p[np.ix_(i, i)])
+    assert dict(zip(i, found.group.tolist())) == {0: 1, 1: 1, 3: 1, 2: 4}

@@ -359,3 +359,11 @@ def test_many_gaps_are_folded(tmp_path: Path, n_envs: int, folded: bool) -> None
     page = build_page(tmp_path).read_text()
     assert page.count("it does not fit") >= 4 * n_envs
     assert (f"<summary>{4 * n_envs} groups of runs" in page) == folded
+
+
+def test_an_interval_is_cut_at_zero_where_no_value_is_below() -> None:
+    found = Interval(-1.2, -1.5, -1.0, 5)
+    assert between(found, values=np.array([-1.4, -1.0])) == "-1.50 – -1.00"
+    above = Interval(0.2, -0.1, 0.5, 5)
+    assert between(above, values=np.array([0.1, 0.3])) == between(above) == "0 – 0.500"
+    assert between(above, values=np.array([-0.1, 0.3])) == "-0.100 – 0.500"

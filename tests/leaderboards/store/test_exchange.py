@@ -388,3 +388,23 @@ def test_query(tmp_path: Path) -> None:
         query(store, "SELECT nonsense FROM runs")
     with pytest.raises(QueryError, match="holds no trace"):
         query(Store(tmp_path / "empty"), "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"horizon": 9}, "horizon 15 and not 9"),
+        ({"seed": 1}, "seed 0 and not 1"),
+        ({"feedback": "delay:3"}, "feedback 'on_request' and not 'delay:3'"),
+        ({"environments": [{"id": "GPBandit/RKHS-v0", "kwargs": {"n_arms": 9}}]}, "other tasks"),
+    ],
+)
+def test_another_suite_of_the_same_name_is_not_merged(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    played(tmp_path / "one")
+    other = played(tmp_path / "other")
+    other.write_suite(parse_suite({**json.loads(SUITE.model_dump_json()), **change}).frozen())
+    with pytest.raises(StoreError, match=f"holds another suite 's', with {said}"):
+        merge([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
+    more = played(tmp_path / "more")
+    more.write_suite(SUITE.model_copy(update={"repetitions": 3}))
+    merge([tmp_path / "one", tmp_path / "more"], tmp_path / "shards")
