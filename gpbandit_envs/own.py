@@ -169,9 +169,10 @@ def from_function(
         raise TypeError(f"minimise: expected True or False, got {minimise!r}")
     if grid is not None and math.prod(grid_sizes(domain, as_count("grid", grid))) > MANY:
         most = next((n for n in range(grid, 0, -1) if math.prod(grid_sizes(domain, n)) <= MANY), 0)
+        expected = f"at most {most} points per axis" if most else "None, as choices alone make too many arms"
         raise ValueError(
-            f"grid: expected at most {most} points per axis in {len(domain)} dimensions, which are {MANY:,} arms, got "
-            f"{grid}; without a grid, arms are the whole box"
+            f"grid: expected {expected} in {len(domain)} dimensions, of {MANY:,} arms at most, got {grid}; without a "
+            "grid, arms are the whole box"
         )
     function = OwnFunction(f, domain, minimise)
     value = _tried(function)

@@ -82,12 +82,9 @@ def rampage(
     kill_scheduler: Callable[[], None] | None = None,
 ) -> int:
     """Kill until all kills are done and the harness has ended by itself; returns how many workers were killed."""
-    environment = {**os.environ, "GPBANDIT_TEST_PAUSE": "0.005"}
 
     def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(store.directory), executor, scheduler], env=environment
-        )
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, str(store.directory), executor, scheduler])
 
     dice = random.Random(0)
     killed, harness, deadline = 0, start(), time.monotonic() + 150
@@ -105,6 +102,8 @@ def rampage(
                 harness = start()
             if killed == SCHEDULER_KILL and kill_scheduler is not None:
                 kill_scheduler()
+            if killed == WORKER_KILLS:
+                Path(os.environ["GPBANDIT_TEST_UNTIL"]).touch()
     if harness.poll() is None:
         harness.kill()
     assert harness.wait() == 0
@@ -120,8 +119,16 @@ def check(store: Store, expected: pd.DataFrame, killed: int) -> None:
     pd.testing.assert_frame_equal(rows(store), expected, check_exact=True)
 
 
+@pytest.fixture
+def paused(tmp_path: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs, of all processes that begin from here on, that take their time until all kills are done."""
+    monkeypatch.setenv("GPBANDIT_TEST_PAUSE", "0.1")  # 200 seconds of one worker, and kills take a quarter of it
+    monkeypatch.setenv("GPBANDIT_TEST_UNTIL", str(tmp_path / "all are killed"))
+
+
+@pytest.mark.usefixtures("paused")
 def test_local(tmp_path: Path, expected: pd.DataFrame) -> None:
-    store = Store(tmp_path)
+    store = Store(tmp_path / "results")
     check(store, expected, rampage(store, "local", "", lambda harness: offspring(harness, "popen_loky")))
 
 
@@ -174,7 +181,7 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path, paused: None) -> Iterator[Cluster]:
     pytest.importorskip("distributed", reason="the extra `dask` is not installed")
     found = Cluster(tmp_path / "cluster.log")
     yield found
