@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
@@ -184,22 +184,27 @@ def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        The interval; its ends are NaN for n = 1, all three numbers if a value is NaN.
+        The interval; its ends are NaN for n = 1 and for values that are all equal, all three numbers if a value is NaN.
 
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
     """
-    return _at_each_point(score_band, _sample(x)[None, :], level)[0]
+    return score_intervals(_sample(x)[None, :], level)[0]
 
 
 def score_intervals(X: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
     """`score_interval` of k samples of one size at once, which takes as long as that of one.
 
+    A sample whose values are all equal does not determine the ends, which are NaN then: of scores that are 0 in four
+    runs of five, a third of samples of five are all 0.
+
     Args:
         X: One sample a row, shape `(k, n)`.
         level: Nominal coverage of each by itself, in (0, 1).
     """
-    return _at_each_point(score_band, X, level)
+    found = _at_each_point(score_band, X, level)
+    equal = (np.ptp(X, axis=1) == 0).tolist()
+    return [replace(one, low=np.nan, high=np.nan) if flat else one for one, flat in zip(found, equal)]
 
 
 def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
