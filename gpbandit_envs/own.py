@@ -27,7 +27,7 @@ from gpbandit_envs.datasets.measured import content_digest, file_content, frame_
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe, grid_sizes
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
-from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, fixed_table
+from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, as_truth, fixed_table
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.registry import OWN, TABLE
 
@@ -87,7 +87,7 @@ def from_table(
         TypeError: if `table` is neither path nor frame, or a column neither numbers nor text.
         ValueError: naming the column and the rows that are wrong, or the argument.
     """
-    settings: dict[str, Any] = {"target": target, "minimise": minimise, "replicates": replicates}
+    settings: dict[str, Any] = {"target": target, "minimise": as_truth("minimise", minimise), "replicates": replicates}
     optional = {"categorical": categorical, "ignore": ignore, "noise_std": noise_std, "kernel": kernel}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != ()}
     if isinstance(table, str | PathLike):
@@ -165,8 +165,7 @@ def from_function(
     if not callable(f):
         raise TypeError(f"f: expected a function of one array, got {f!r}")
     domain = as_domain(bounds)
-    if not isinstance(minimise, bool | np.bool_):
-        raise TypeError(f"minimise: expected True or False, got {minimise!r}")
+    minimise = as_truth("minimise", minimise)
     if grid is not None and math.prod(grid_sizes(domain, as_count("grid", grid))) > MANY:
         most = next((n for n in range(grid, 0, -1) if math.prod(grid_sizes(domain, n)) <= MANY), 0)
         expected = f"at most {most} points per axis" if most else "None, as choices alone make too many arms"
@@ -183,7 +182,7 @@ def from_function(
         found = _stated(optimum, value, minimise)
     defined = {
         "bounds": domain.to_spec(),
-        "minimise": bool(minimise),
+        "minimise": minimise,
         "optimum": found,
         "optimum_from": None if found is None else "search" if optimum == "search" else "stated",
         # A function that can be imported is known by its name, as agents are.

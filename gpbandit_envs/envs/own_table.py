@@ -17,7 +17,7 @@ from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured
 from gpbandit_envs.datasets.table import unit_interval
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, as_truth
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.gp import Matern, as_kernel
 from gpbandit_envs.noise import GaussianNoise, Noise, TableNoise
@@ -67,7 +67,7 @@ def table(
         kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
             lengthscale.
     """
-    _check_minimise(minimise)
+    minimise = as_truth("minimise", minimise)
     content = file_content(file)
     digest = _checked_digest(content_digest(content), sha256, f"{file} holds other data than it did: it was edited")
     columns = _columns("categorical", categorical), _columns("ignore", ignore)
@@ -88,7 +88,7 @@ def frame_recipe(
     kernel: KernelLike = None,
 ) -> EnvRecipe:
     """`table` of a frame instead of a file."""
-    _check_minimise(minimise)
+    minimise = as_truth("minimise", minimise)
     digest = _checked_digest(
         frame_digest(frame), sha256, "another frame has taken the name since: give each a name= of its own"
     )
@@ -110,12 +110,6 @@ def _columns(argument: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise TypeError(f"{argument}: expected a list of columns, got the text {names!r}; write [{names!r}]")
     return tuple(names)
-
-
-def _check_minimise(minimise: object) -> None:
-    """A word would do as True, whatever it says, and turn the task round."""
-    if not isinstance(minimise, bool | np.bool_):
-        raise TypeError(f"minimise: expected True or False, got {minimise!r}")
 
 
 def _checked_digest(digest: str, expected: str | None, otherwise: str) -> str:

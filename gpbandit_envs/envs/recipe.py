@@ -28,6 +28,7 @@ __all__ = [
     "KernelLike",
     "NoiseLike",
     "adversary",
+    "as_truth",
     "certified_recipe",
     "fixed_table",
     "make_problem",
@@ -142,6 +143,17 @@ def misspecified(recipe: EnvRecipe, factors: Mapping[str, float]) -> EnvRecipe:
     return replace(recipe, family=NearArms(recipe.family, factors["sup"]))
 
 
+def as_truth(name: str, value: object) -> bool:
+    """A truth value: a word would do as True, whatever it says.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {value!r}")
+    return bool(value)
+
+
 def certified_recipe(recipe: EnvRecipe, certified: bool, factors: Mapping[str, float]) -> EnvRecipe:
     """The recipe with what its certificate proves, if that is wanted.
 
@@ -150,9 +162,7 @@ def certified_recipe(recipe: EnvRecipe, certified: bool, factors: Mapping[str, f
         ValueError: if there is no table of known means, no kernel, something is to be misspecified, or no certificate
             of this table and kernel is found.
     """
-    if not isinstance(certified, (bool, np.bool_)):
-        raise TypeError(f"certified: expected True or False, got {certified!r}")
-    if not certified:
+    if not as_truth("certified", certified):
         return recipe
     if factors:
         raise ValueError(f"certified: expected no misspecification beside it, got {dict(factors)}")

@@ -604,3 +604,14 @@ def test_sleeping_arms_of_a_certified_table_say_what_to_do() -> None:
     assert plain.unwrapped.problem.n_arms == 12
     with pytest.raises(TypeError, match="settings: unknown argument 'n_arm' of GPBandit/RKHS-v0; it takes n_arms, "):
         gym.make("GPBandit/SleepingArms-v0", settings={"n_arm": 5})
+
+
+@pytest.mark.wrong_arguments
+def test_minimise_may_be_a_truth_value_of_numpy(file: Path) -> None:
+    for env in (
+        from_table(file, "yield", minimise=np.bool_(True)),
+        from_table(FRAME, "yield", minimise=np.bool_(True)),
+        from_function(lambda x: x[0], [(0, 1)], minimise=np.bool_(True)),
+    ):
+        assert json.loads(json.dumps(env.spec.kwargs)) == env.spec.kwargs
+        assert env.unwrapped.problem.notes["minimise"] is True
