@@ -158,7 +158,7 @@ def grid_of(domain: Domain, per_axis: int) -> Float[np.ndarray, "n d"]:
         if d.levels is None:
             axes.append(lattice(n, 1))
         elif d.choices or n == d.levels:
-            axes.append(d.unit(d.low * (not d.choices) + levels).reshape(n, -1))
+            axes.append(d.unit(d.low + levels).reshape(n, -1))
         else:
             # On a logarithmic scale small levels may coincide.
             axes.append(d.unit(np.unique(d.value(levels / max(n - 1, 1)))).reshape(-1, 1))

@@ -81,6 +81,9 @@ class EnvRecipe:
 
     def __post_init__(self) -> None:
         arms = self.family.arms if isinstance(self.family, ArmFamily) else None
+        if self.kernel is not None:  # one of other features would fail where a policy first asks it
+            point = np.zeros((1, self.family.dim if isinstance(self.family, BoxFamily) else self.family.arms.shape[1]))
+            self.kernel(point, point)
         object.__setattr__(self, "noise", self.noise.on(arms))
 
     def among(self, function: RowsFunction) -> EnvRecipe:
@@ -254,16 +257,6 @@ def _wrong_kernel(kernel: Kernel | None, factors: Mapping[str, float]) -> Kernel
     return kernel
 
 
-def _check_features(kernel: Kernel | None, dim: int) -> None:
-    """Raise here what a kernel of other features would raise where a policy first asks it.
-
-    Raises:
-        ValueError: if the kernel does not take points of `dim` features.
-    """
-    if kernel is not None:
-        kernel(np.zeros((1, dim)), np.zeros((1, dim)))
-
-
 def make_problem(
     recipe: EnvRecipe,
     spec: gym.envs.registration.EnvSpec | None,
@@ -307,11 +300,9 @@ def make_problem(
     if horizon is None and spec is not None and spec.id in gym.registry:
         horizon = gym.registry[spec.id].max_episode_steps
     arms = family.arms if isinstance(family, ArmFamily) else None
-    dim = family.arms.shape[1] if isinstance(family, ArmFamily) else family.dim
-    _check_features(kernel, dim)
     return Problem(
         name=spec.id if spec is not None else "unregistered",
-        dim=dim,
+        dim=family.arms.shape[1] if isinstance(family, ArmFamily) else family.dim,
         arms=arms,
         kernel=kernel,
         noise_std=noise_std,

@@ -214,8 +214,6 @@ class DelayModel(ABC):
 class _Steps(DelayModel):
     """Delay in whole steps after the step of the evaluation; 0 is no delay."""
 
-    law: DelayLaw | None = None
-
     def reset(self, rng: np.random.Generator) -> None:
         self._rng = rng
         self._clock = StepClock()
@@ -228,17 +226,25 @@ class _Steps(DelayModel):
         self._clock.step()
         return now
 
+    @abstractmethod
     def draw(self, rng: np.random.Generator) -> float:
         """A delay, in steps."""
-        assert self.law is not None
+
+
+class _Stated(_Steps):
+    """Delay of a law that policies may know."""
+
+    law: DelayLaw
+
+    def draw(self, rng: np.random.Generator) -> float:
         return self.law.draw(rng)
 
     @property
     def stated(self) -> Delay | None:
-        return None if self.law is None else self.law.stated
+        return self.law.stated
 
 
-class ConstantDelay(_Steps):
+class ConstantDelay(_Stated):
     """Every delay is `steps`.
 
     Args:
@@ -251,7 +257,7 @@ class ConstantDelay(_Steps):
         self.law = ConstantLaw(int(steps))
 
 
-class GeometricDelay(_Steps):
+class GeometricDelay(_Stated):
     """`P(D = n) = p (1 - p)^n` with `p = 1 / (1 + mean)`: memoryless.
 
     Args:
@@ -262,7 +268,7 @@ class GeometricDelay(_Steps):
         self.law = GeometricLaw(_positive("mean", mean))
 
 
-class PoissonDelay(_Steps):
+class PoissonDelay(_Stated):
     """`P(D = n) = mean^n e^-mean / n!`: light tails.
 
     Args:

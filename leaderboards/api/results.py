@@ -145,11 +145,11 @@ class Results:
             `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. `p` is that of
             `leaderboards.score.statistics.flip_test`; it and the interval are adjusted for all agents in `b`, and for
             no other pairs: name those whose comparison your claim rests on before you look. Fewer than six repetitions
-            give no `p`, and an interval, Student's, to a single pair alone. The interval of the row overall is adjusted
-            for the same pairs by Bonferroni's correction; it is the mean difference of the
-            regret ratio over the environments of the suite that both have played, each with the same weight; it is NaN
-            where one of them has none. So is an environment without a repetition in common. With a list of names, the
-            name of the other agent comes before the environment in the index.
+            give no `p`, and an interval, Student's, to a single pair alone. Overall is the mean difference of the
+            regret ratio over the environments of the suite that both have played, each with the same weight, with an
+            interval that Bonferroni's correction adjusts for all agents in `b`; it is NaN where one of them has none.
+            So is an environment without a repetition in common. With a list of names, the name of the other agent comes
+            before the environment in the index.
 
         Raises:
             ValueError: if there is no agent of that name, or one is named twice, or `by` is no criterion.

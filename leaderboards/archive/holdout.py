@@ -217,14 +217,11 @@ def _scored(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, Holdo
     on_record = {name: before.narrow[i] for name, (i, _) in there.items()}
     on_holdout = {name: now.narrow[j] for name, (_, j) in there.items()}
 
-    def rank(scores: Mapping[str, float], name: str) -> int:
-        return 1 + sum(other > scores[name] for other in scores.values())
+    def rank(scores: Mapping[str, Interval], name: str) -> int:
+        return 1 + sum(other.estimate > scores[name].estimate for other in scores.values())
 
-    recorded, held_out = (
-        {name: interval.estimate for name, interval in scores.items()} for scores in (on_record, on_holdout)
-    )
     return {
-        name: HoldoutScore(on_record[name], on_holdout[name], rank(recorded, name), rank(held_out, name))
+        name: HoldoutScore(on_record[name], on_holdout[name], rank(on_record, name), rank(on_holdout, name))
         for name in there
     }
 

@@ -78,7 +78,7 @@ class GuaranteeRow:
     verdict: Verdict
     cells: Mapping[str, Cell]
     regret: Mapping[str, float]
-    audited: bool = True
+    audited: bool
 
     def held_to(self, plan: AuditPlan) -> tuple[str, ...]:
         """The tasks whose runs are held against it: those that it claims, or all that decide if it claims none."""
