@@ -92,8 +92,11 @@ class VectorAgent:
         """Forget everything and prepare one repetition for each generator.
 
         Raises:
-            ValueError: if the problem does not state what the policy needs.
+            ValueError: if the problem does not state what the policy needs, is a box or offers only some of its arms.
         """
+        if not problem.is_finite or problem.contexts:
+            what = "a box" if not problem.is_finite else "one that offers some of its arms at a time"
+            raise ValueError(f"problem: expected one with finite arms, all of them offered, got {problem.name}, {what}")
         self._players = [_Player(self._make(), problem, rng) for rng in rngs]
 
     def select(self, left: int) -> VectorChoice:

@@ -20,6 +20,7 @@ __all__ = [
     "MANY",
     "as_count",
     "as_number",
+    "as_truth",
     "as_variance",
     "as_word",
     "did_you_mean",
@@ -96,6 +97,17 @@ def as_count(name: str, number: object, least: int = 1, most: int = MANY) -> int
         if number > most:
             raise ValueError(f"{name}: expected an integer from {least} to {most:,}, got {shown(number)}")
     raise ValueError(f"{name}: expected an integer >= {least}, got {shown(number)}")
+
+
+def as_truth(name: str, value: object) -> bool:
+    """A truth value: a word would do as True, whatever it says.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {shown(value)}")
+    return bool(value)
 
 
 def as_word(name: str, value: object, words: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from gpbandit_envs.arguments import MANY, as_count, as_number, positive_int
+from gpbandit_envs.arguments import MANY, as_count, as_number, as_truth, positive_int
 from gpbandit_envs.certify import certify as make_certificate
 from gpbandit_envs.certify import find, save, table_hash
 from gpbandit_envs.certify.certificate import NORMS
@@ -27,7 +27,7 @@ from gpbandit_envs.datasets.measured import content_digest, file_content, frame_
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe, grid_sizes
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
-from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, as_truth, fixed_table
+from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, fixed_table
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.registry import OWN, TABLE
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.arguments import LARGEST, as_count, as_number, moderate, positive_number, shown
+from gpbandit_envs.arguments import LARGEST, as_count, as_number, as_truth, moderate, positive_number, shown
 from gpbandit_envs.delays import Delay
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.tails import NoiseTails
@@ -164,7 +164,7 @@ class Problem:
         delay: What is known of a random delay of the feedback; None if feedback is not late, or not in that way.
 
     Raises:
-        TypeError: if `noise_tails` is something else.
+        TypeError: if `kernel`, `noise_tails` or a truth value is something else.
         ValueError: if the fields contradict each other; the message names the field.
     """
 
@@ -190,6 +190,7 @@ class Problem:
     delay: Delay | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", as_count("dim", self.dim))
         if self.arms is not None:
             arms = np.asarray(self.arms, dtype=np.float64)
             if arms.ndim != 2 or arms.shape[0] == 0:
@@ -214,6 +215,7 @@ class Problem:
             if isinstance(self.horizon, bool) or not isinstance(self.horizon, (int, np.integer)) or self.horizon < 1:
                 raise ValueError(f"horizon: expected an integer >= 1 or None, got {shown(self.horizon)}")
             object.__setattr__(self, "horizon", as_count("horizon", self.horizon))
+        _check_kernel(self)
         _check_domain(self)
         if self.knowledge not in KNOWLEDGE_LEVELS:
             raise ValueError(f"knowledge: expected one of {KNOWLEDGE_LEVELS}, got {self.knowledge!r}")
@@ -308,8 +310,34 @@ def _check_noise(problem: Problem) -> None:
     object.__setattr__(problem, "noise_stds", stds)
 
 
+def _check_kernel(problem: Problem) -> None:
+    """Raise unless the kernel is one, and of as many features as the problem has."""
+    if problem.kernel is None:
+        return
+    if not isinstance(problem.kernel, Kernel):
+        raise TypeError(
+            f"kernel: expected a Kernel or None, got {shown(problem.kernel)}; as_kernel makes one of a spec"
+        )
+    point = np.zeros((1, problem.dim))
+    problem.kernel(point, point)  # one of other features would fail where a policy first asks it
+
+
 def _check_domain(problem: Problem) -> None:
     """Raise unless what is stated besides the arms, or the box, fits them."""
+    for name in ("contexts", "time_varying"):
+        as_truth(name, getattr(problem, name))
+    if problem.neighbours is not None:
+        n, found = 0 if problem.arms is None else problem.n_arms, np.asarray(problem.neighbours)
+        if (
+            found.ndim != 2
+            or len(found) != n
+            or found.dtype.kind not in "iu"
+            or not ((found >= -1) & (found < n)).all()
+        ):
+            raise ValueError(
+                f"neighbours: expected a row of indices below {n}, or of -1, for each of {n} arms, got {found.dtype} "
+                f"{found.shape}"
+            )
     if problem.contexts and problem.arms is None:
         raise ValueError("contexts: expected a problem with arms, some of which a step offers, got a box")
     if problem.drift is not None:
@@ -324,6 +352,8 @@ def _check_domain(problem: Problem) -> None:
 
 def _check_approximations(problem: Problem) -> None:
     """Raise unless the pairs are in order and agree with the norm bound, and derive from them what they imply."""
+    for name, wrong in problem.misspecification.items():
+        as_number(f"misspecification[{name!r}]", wrong, "a finite number >= 0", lambda size: size >= 0)
     pairs = _as_pairs(problem.approximations)
     object.__setattr__(problem, "approximations", pairs)
     if not pairs:

@@ -131,11 +131,10 @@ class ArmBeliefs(Beliefs, Generic[P]):
         self._effective_dimension: float | None = None
         self.counts, self.sums = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
         if data is not None:
-            arms, counts, sums = group_pulls(data.actions, data.rewards)
             # They were not chosen in one batch: each pull has the leverage score that those before it have left.
-            leverage = self._begin_with(arms, counts, sums)
+            leverage = self._begin_with(data)
             self._count_leverage(leverage, np.ones(len(leverage)))
-            self._count(arms, counts, sums)
+            self._count(*group_pulls(data.actions, data.rewards))
             self.n_pulls = len(data)
 
     @abstractmethod
@@ -143,7 +142,7 @@ class ArmBeliefs(Beliefs, Generic[P]):
         """The posterior of no data."""
 
     @abstractmethod
-    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+    def _begin_with(self, data: InitialData) -> Float[np.ndarray, " n"]:
         """Condition on existing data, and return the leverage score of every pull given those before it."""
 
     def _count(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -242,7 +241,8 @@ class ExactBeliefs(PooledBeliefs[ExactPosterior]):
     def _prior(self) -> ExactPosterior:
         return ExactPosterior(self.model.kernel, self.features, self.model.noise_of())
 
-    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+    def _begin_with(self, data: InitialData) -> Float[np.ndarray, " n"]:
+        arms, counts, sums = group_pulls(data.actions, data.rewards)
         X = self.features[arms]
         in_turn = sequential_leverage(self.model.kernel(X, X), counts, self.model.noise_of(arms))
         self._condition(arms, counts, sums)

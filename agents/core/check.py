@@ -52,12 +52,13 @@ def check_agent(
 
     The clauses: actions are valid, not too many, and never none while nothing is pending, of an agent with fixed
     batches exactly as many as are asked for; so are recommendations, from before the first feedback on; a band has a
-    mean and a half-width for each arm; selecting does not change beliefs; an agent that declares contexts selects and
+    mean and a half-width for each arm, none of them NaN; selecting does not change beliefs, neither the band nor the
+    recommendation nor what a base class counts; an agent that declares contexts selects and
     recommends among the arms offered to it, and plays as before if these are all;
     inputs are not modified; equal seeds give equal actions, also after an episode before; a fresh agent with a restored
     state continues with the same actions; the order within a delivery of feedback does not matter; problems with a
     single arm and with duplicated arms work, and so does one that states only what the agent `needs`; a failed
-    evaluation raises no error; what a base class keeps of the feedback is kept. An agent that declares `delayed` also
+    evaluation raises no error; a base class keeps something of the feedback. An agent that declares `delayed` also
     gets feedback three evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform
     does.
 
@@ -334,6 +335,13 @@ def _check_kept(agent: Agent, problem: Problem, played: int) -> None:
         )
 
 
+def _counted(agent: Agent) -> list[np.ndarray]:
+    """Copies of what a base class counts of the feedback."""
+    if isinstance(agent, FiniteArmAgent):
+        return [np.array(each) for each in (agent.n_pulls, agent.counts, agent.sums)]
+    return [agent.X.copy(), agent.y.copy()] if isinstance(agent, BoxAgent) else []
+
+
 def _saved(agent: Agent, problem: Problem) -> dict[str, Any]:
     try:
         return copy.deepcopy(agent.state_dict())
@@ -345,16 +353,20 @@ def _part(pending: Pending, which: np.ndarray) -> Pending:
     return Pending(pending.tickets[which], pending.actions[which])
 
 
-def _check_band(prediction: Any, problem: Problem) -> None:
+def _check_band(prediction: Any, n: int, problem: Problem) -> None:
     shapes = [np.shape(each) for each in prediction]
-    if shapes != [(problem.n_arms,)] * 2:
+    if shapes != [(n,)] * 2:
         raise AgentCheckError(
-            f"predict: expected a mean and a half-width for each of {problem.n_arms} arms on {problem.name}, got "
-            f"arrays of shapes {', '.join(map(str, shapes))}"
+            f"predict: expected a mean and a half-width for each of {n} {'arms' if problem.is_finite else 'points'} on "
+            f"{problem.name}, got arrays of shapes {', '.join(map(str, shapes))}"
         )
-    if (np.asarray(prediction[1]) < 0).any():
-        least = np.min(prediction[1])
-        raise AgentCheckError(f"predict: expected half-widths of at least 0 on {problem.name}, got {least:g}")
+    mean, half = map(np.asarray, prediction)
+    if np.isnan(mean).any() or np.isnan(half).any():
+        raise AgentCheckError(
+            f"predict: expected numbers on {problem.name}, got NaN; a half-width is infinite where nothing is known"
+        )
+    if (half < 0).any():
+        raise AgentCheckError(f"predict: expected half-widths of at least 0 on {problem.name}, got {half.min():g}")
 
 
 def _check_batch(make: Callable[[], Agent], problem: Problem) -> None:
@@ -371,14 +383,20 @@ def _check_batch(make: Callable[[], Agent], problem: Problem) -> None:
 
 def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndarray:
     before = copy.deepcopy(pending)
-    prediction = None if problem.arms is None else agent.predict(problem.arms)
+    X = np.random.default_rng(5).random((5, problem.dim)) if problem.arms is None else problem.arms
+    prediction, counted, recommended = agent.predict(X), _counted(agent), agent.recommend()
     actions = agent.select(n, pending)
     _unchanged("pending", before, pending)
-    if problem.arms is not None and prediction is not None:
-        _check_band(prediction, problem)
-        after = agent.predict(problem.arms)
-        if after is None or not all(np.array_equal(*pair, equal_nan=True) for pair in zip(prediction, after)):
-            raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}")
+    changed = [] if np.array_equal(recommended, agent.recommend()) else ["recommendation"]
+    if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(counted, _counted(agent))):
+        changed.append("counts of the feedback")
+    if prediction is not None:
+        _check_band(prediction, len(X), problem)
+        after = agent.predict(X)
+        if after is None or not all(map(np.array_equal, prediction, after)):
+            changed.append("band")
+    if changed:
+        raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}: {', '.join(changed)}")
     if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
         kind = "indices" if problem.is_finite else f"points, shape (n, {problem.dim})"
         raise AgentCheckError(f"select: expected a NumPy array of {kind} on {problem.name}, got {actions!r}")

@@ -93,7 +93,7 @@ class GPAgent(ModelFields, Agent):
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         if not problem.is_finite and self._search is None:
             raise ValueError(f"problem: {type(self).__name__} needs a finite set of arms, {problem.name} is a box")
-        data = problem.initial if self.settings.initial is None else self.settings.initial
+        data = self.data_before(problem)
         if data is not None:
             data.check_fit(problem)
             data = centred(data, problem)
@@ -107,6 +107,10 @@ class GPAgent(ModelFields, Agent):
             if data is None:
                 self._planned = self.design.arms(self.model, problem.arms, problem.horizon, rng)
         self.begin_batch()
+
+    def data_before(self, problem: Problem) -> InitialData | None:
+        """Existing data, which take the place of the initial design; None for none."""
+        return problem.initial if self.settings.initial is None else self.settings.initial
 
     def model_on(self, problem: Problem) -> Model:
         """The settings of an episode on a problem."""

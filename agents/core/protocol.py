@@ -4,8 +4,8 @@ One turn of the interaction:
 
 1. The runner calls `select(n, pending)`. The agent returns up to `n` actions, or none to wait for feedback. Selecting
    does not change its beliefs.
-2. The runner evaluates the actions; each evaluation has a number, its ticket. It passes new results to
-   `observe(feedback)`. When results arrive depends on the feedback model, not on the agent.
+2. The runner evaluates the actions; each evaluation has a number, its ticket, from 0 on in order. It passes new
+   results to `observe(feedback)`. When results arrive depends on the feedback model, not on the agent.
 3. `pending` lists all evaluations without a result, so that pulling one arm several times is no special case.
 
 How many actions the runner requests depends on `Capabilities.batch` and the feedback model:
@@ -34,13 +34,13 @@ from dataclasses import dataclass
 from functools import wraps
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
-from agents.core.state import restore, save
+from agents.core.state import digest, restore, save
 from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.problem import Problem
 
@@ -115,7 +115,7 @@ class Pending:
     """All evaluations without a result, oldest first.
 
     Attributes:
-        tickets: Their numbers, given by the runner, shape `(p,)`.
+        tickets: Their numbers, from 0 on in the order in which the runner began them, shape `(p,)`.
         actions: Their actions, shape `(p,)` or `(p, d)`.
     """
 
@@ -192,7 +192,7 @@ class Feedback:
         return cls(np.asarray(tickets, np.int64), actions, rewards, costs, np.zeros(len(rewards), bool))
 
 
-_built: WeakKeyDictionary[Agent, tuple[tuple[Any, ...], dict[str, Any]]] = WeakKeyDictionary()
+_built: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}
 _short = Repr()
 _short.maxother = _short.maxstring = 60
 
@@ -256,7 +256,8 @@ class Agent(ABC):
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Agent:
             agent = super().__new__(cls)
-            _built[agent] = (args, kwargs)
+            _built[id(agent)] = (args, kwargs)
+            finalize(agent, _built.pop, id(agent), None).atexit = False
             return agent
 
         def __getattr__(self, name: str) -> Any:
@@ -265,7 +266,7 @@ class Agent(ABC):
 
     def __repr__(self) -> str:
         """The class and the arguments it was built with; those of a copy are not known."""
-        args, kwargs = _built.get(self, ((), {}))
+        args, kwargs = _built.get(id(self), ((), {}))
         shown = [_short.repr(value) for value in args]
         shown += [f"{name}={_short.repr(value)}" for name, value in kwargs.items()]
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -328,9 +329,13 @@ class Agent(ABC):
         """The fields of `Capabilities.needs` that the agent's arguments state, so that the problem need not.
 
         By default these are the needs whose attribute, `kernel`, `lam` or `noise_std`, `horizon`, `norm_bound` or
-        `neighbours`, is set to something other than None or 0.
+        `neighbours`, is set to something other than None or 0. A `lam` that follows from the problem's noise, which is
+        a mapping, does not state it.
         """
-        return frozenset(need for need, names in _ARGUMENTS.items() if any(getattr(self, name, None) for name in names))
+        given = {name: getattr(self, name, None) for names in _ARGUMENTS.values() for name in names}
+        if isinstance(given["lam"], Mapping):
+            given["lam"] = None
+        return frozenset(need for need, names in _ARGUMENTS.items() if any(given[name] for name in names))
 
     def diagnostics(self) -> Mapping[str, float]:
         """Numbers about the current state that are cheap to compute: width, information gain, dictionary size, ..."""
@@ -342,7 +347,7 @@ class Agent(ABC):
         Raises:
             TypeError: if an attribute cannot be pickled.
         """
-        return {"attributes": save(self)}
+        return {"attributes": save(self), "problem": digest(self)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state saved by `state_dict`, after `reset` on the same problem.
@@ -350,4 +355,9 @@ class Agent(ABC):
         Raises:
             ValueError: if it was saved on another problem.
         """
+        if state["problem"] != digest(self):
+            raise ValueError(
+                "state: expected one that was saved on a problem with the same arms, kernel, noise, norm bound and "
+                "prior mean as the present one, got that of another problem"
+            )
         restore(self, state["attributes"])

@@ -94,6 +94,8 @@ def spec(id: str) -> AgentSpec:
     try:
         return _registry[id]
     except KeyError:
+        if ":" in id:
+            raise ValueError(f"id: expected one that is registered, got {id!r}: import the class and call it") from None
         hint = did_you_mean(id, _registry, n=3, cutoff=0.4)
         raise ValueError(f"id: no agent {id!r}; {hint} (a class of your own is 'module:Class')") from None
 

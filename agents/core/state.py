@@ -13,12 +13,16 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
+from hashlib import blake2b
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-__all__ = ["Saved", "restore", "save"]
+from gpbandit_envs.problem import Problem
+
+__all__ = ["Saved", "digest", "restore", "save"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)  # equal values may be one object by chance
 
@@ -58,6 +62,25 @@ def restore(agent: Saved, state: bytes) -> None:
     attributes = _Reader(io.BytesIO(state), _outside(agent)).load()
     vars(agent).clear()
     vars(agent).update(kept, **attributes)
+
+
+def digest(agent: Saved) -> str:
+    """What tells apart the problems that a state may belong to: arms, kernel, noise, norm bound and prior mean.
+
+    It is "" of an agent that keeps no problem.
+    """
+    problem = vars(agent).get("problem")
+    if not isinstance(problem, Problem):
+        return ""
+    found = blake2b(digest_size=16)
+    kernel = None if problem.kernel is None else problem.kernel.to_spec()
+    numbers = [problem.dim, kernel, problem.noise_std, problem.norm_bound, problem.prior_mean]
+    found.update(json.dumps(numbers, sort_keys=True, default=str).encode())
+    for array in (problem.arms, problem.noise_stds):
+        if array is not None:
+            found.update(repr(array.shape).encode())
+            found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 def _outside(agent: Saved) -> dict[str, object]:

@@ -23,6 +23,7 @@ from agents.core.protocol import Actions, Pending
 from agents.core.widths import (
     SEQUENTIAL_WIDTHS,
     AnalyticMixture,
+    CompactBayes,
     Constant,
     DualMixture,
     NonAdaptive,
@@ -33,6 +34,7 @@ from agents.core.widths import (
     as_width,
     width_setting,
 )
+from gpbandit_envs.arguments import shown
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["UCBAgent"]
@@ -73,7 +75,7 @@ class UCBAgent(BandFields, GPAgent):
     """Whether the policy plays on the exact posterior, one evaluation at a time, by the upper bound alone."""
     named_widths: ClassVar[Mapping[str, WidthSchedule]] = SEQUENTIAL_WIDTHS
     """The schedules behind the names of `width`."""
-    box_widths: ClassVar[Mapping[str, WidthSchedule]] = {}
+    box_widths: ClassVar[Mapping[str, WidthSchedule]] = {"bayes": CompactBayes()}
     """Names of `width` that mean something else on a box."""
 
     def __post_init__(self) -> None:
@@ -91,6 +93,11 @@ class UCBAgent(BandFields, GPAgent):
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.schedule = self._arm_schedule if problem.is_finite else self._box_schedule
+        if self.schedule.counts_arms and not problem.is_finite:
+            raise ValueError(
+                f"width: expected CompactBayes(), a name or a number, as {problem.name} is a box, got "
+                f"{shown(self.width)}, which counts arms"
+            )
         self.norm_estimate, self.refuted = None, False
         self._pairs = self.settings.pairs_on(problem)
         super().reset(problem, rng)

@@ -114,6 +114,7 @@ class WidthSchedule(ABC):
         any_lam: Whether it is proven for every noise variance in the posterior, instead of that of the noise alone.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
+        counts_arms: Whether it is a bound of all arms together, and means nothing on a box.
     """
 
     assumes: ClassVar[Assumption | None] = None
@@ -123,6 +124,7 @@ class WidthSchedule(ABC):
     gaussian_noise: ClassVar[bool] = False
     any_lam: ClassVar[bool] = False
     depends_on_pulls: ClassVar[bool] = True
+    counts_arms: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, context: WidthContext) -> float:
@@ -161,6 +163,7 @@ class FiniteBayes(WidthSchedule):
     theorem = "Srinivas et al. (2010), Theorem 1"
     gaussian_noise: ClassVar[bool] = True
     depends_on_pulls: ClassVar[bool] = False
+    counts_arms: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -613,6 +616,7 @@ class OfflineTheorem(WidthSchedule):
 
     n_batches: int = 1
     depends_on_pulls: ClassVar[bool] = False
+    counts_arms: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -644,6 +648,7 @@ class NonAdaptive(WidthSchedule):
     sides: ClassVar[int] = 1
     """Bounds on the tail of one arm that are added up."""
     depends_on_pulls: ClassVar[bool] = False
+    counts_arms: ClassVar[bool] = True
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -690,7 +695,8 @@ class Scaled(WidthSchedule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive_number("scale", self.scale))
-        object.__setattr__(self, "depends_on_pulls", self.schedule.depends_on_pulls)
+        for name in ("depends_on_pulls", "counts_arms"):
+            object.__setattr__(self, name, getattr(self.schedule, name))
 
     def __call__(self, context: WidthContext) -> float:
         return self.scale * self.schedule(context)

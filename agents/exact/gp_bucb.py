@@ -38,7 +38,7 @@ class GPBUCB(UCBAgent):
             `"amm"`, `"bayes"`), and 0 for a tuned one (`"practical"`, `"growing"`, a scaled one, a number). The former
             is large where noise is small: the first picks of 10 may tell 20 nats.
         t_init: Arms to pull by uncertainty sampling, in place of `n_start` uniform ones. It lowers the `C` that the
-            theorems need, see `initialization_size`.
+            theorems need, see `initialization_size`; where existing data take the place of the start, it does not.
 
     Raises:
         ValueError: at `reset`, with `c=None`, if the batch may tell more than 100 nats.
@@ -83,9 +83,9 @@ class GPBUCB(UCBAgent):
 
     def _gain(self, model: Model, problem: Problem) -> float:
         assert problem.arms is not None
-        n = max(self.batch_size - 1, self.t_init, 1)
-        greedy = greedy_information(model.kernel, problem.arms, model.lam, n).gain
-        C = gain_within_batch(largest_gain(greedy, model.prior_variance, model.lam), self.batch_size, self.t_init)
+        start = self.t_init if self.data_before(problem) is None else 0  # existing data take the place of the start
+        greedy = greedy_information(model.kernel, problem.arms, model.lam, max(self.batch_size - 1, start, 1)).gain
+        C = gain_within_batch(largest_gain(greedy, model.prior_variance, model.lam), self.batch_size, start)
         if C > _LARGEST_C:
             raise ValueError(
                 f"c: expected a number, since {self.batch_size - 1} open evaluations may tell {C:.0f} nats on "

@@ -12,9 +12,7 @@ from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
 from agents.core.widths import (
     SEQUENTIAL_WIDTHS,
-    CompactBayes,
     DualMixture,
-    FiniteBayes,
     LikelihoodRatio,
     SlackMixture,
 )
@@ -56,16 +54,10 @@ class GPUCB(SearchFields, UCBAgent):
         "dmm-slack": SlackMixture(),
         "lr": LikelihoodRatio(),
     }
-    box_widths: ClassVar = {"bayes": CompactBayes()}
     policy_family = "GP-UCB"
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
     )
-
-    def __post_init__(self) -> None:
-        if isinstance(self.width, FiniteBayes):
-            raise ValueError("width: this schedule counts arms, and a box has none; give CompactBayes or a name")
-        super().__post_init__()
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if isinstance(self._arm_schedule, SlackMixture | LikelihoodRatio):

@@ -17,7 +17,7 @@ from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
 from agents.core.widths import Constant, WidthContext, WidthSchedule
-from gpbandit_envs.arguments import as_count, as_number
+from gpbandit_envs.arguments import as_count, as_number, as_truth
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = ["GPUCBSDF"]
@@ -65,7 +65,7 @@ class GPUCBSDF(UCBAgent):
         super().__post_init__()
         self.m = None if self.m is None else as_count("m", self.m, 0)
         self.shift = None if self.shift is None else as_number("shift", self.shift, "a finite number or None")
-        self.widened = bool(self.widened)
+        self.widened = as_truth("widened", self.widened)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         patience = self.m
@@ -75,7 +75,6 @@ class GPUCBSDF(UCBAgent):
         self._recent: deque[int] = deque(maxlen=patience)
         self._untold: list[int] = []  # picks since the last feedback
         self._zeros: Counter[int] = Counter()  # pulls of each arm that stand with the feedback 0
-        self._made_at: dict[int, int] = {}  # number of evaluations before that of a ticket
         self._gain = 0.0
         super().reset(problem, rng)
 
@@ -99,7 +98,6 @@ class GPUCBSDF(UCBAgent):
         return width
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
-        self._number(pending)
         posterior, first = self.exact, len(self._untold)
         if self._made == 0:
             self._gain = self.beliefs.information_gain
@@ -113,11 +111,6 @@ class GPUCBSDF(UCBAgent):
             self._made += 1
         return np.array(self._untold[first:], np.int64)
 
-    def _number(self, pending: Pending) -> None:
-        """Tickets that were not open before are those of the last picks."""
-        new = [ticket for ticket in pending.tickets.tolist() if ticket not in self._made_at]
-        self._made_at.update(zip(new, range(self._made - len(new), self._made)))
-
     def observe(self, feedback: Feedback) -> None:
         if len(feedback) == 0:
             return
@@ -129,8 +122,7 @@ class GPUCBSDF(UCBAgent):
             self._untold = []
         for i in np.argsort(feedback.tickets).tolist():  # the order within a delivery does not matter
             arm = int(feedback.actions[i])
-            made_at = self._made_at.pop(int(feedback.tickets[i]), self._made - 1)
-            in_time = self._made - made_at - 1 <= self._patience
+            in_time = self._made - int(feedback.tickets[i]) - 1 <= self._patience
             if self._zeros[arm] and in_time and not feedback.failed[i]:
                 reward = float(feedback.rewards[i]) + self._shift
                 self.exact.revise(arm, 0.0, reward)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
@@ -36,15 +36,18 @@ class PlannedBatchAgent(UCBAgent):
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         super().reset(problem, rng)
-        self._existing = self.beliefs.n_pulls
+        self._answered = 0
 
     @property
     def next_length(self) -> int:
         """Length of the next batch: `batch_size`, or what the horizon leaves."""
         if self.problem.horizon is None:
             return self.batch_size
-        left = self.problem.horizon - (self.beliefs.n_pulls - self._existing)
-        return max(min(self.batch_size, left), 1)
+        return max(min(self.batch_size, self.problem.horizon - self._answered), 1)
+
+    def observe(self, feedback: Feedback) -> None:
+        self._answered += len(feedback)
+        super().observe(feedback)
 
     @abstractmethod
     def plan_batch(self) -> Int[np.ndarray, " n"]:

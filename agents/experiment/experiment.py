@@ -37,7 +37,7 @@ from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
 from agents.experiment.several import SeveralOutcomes
 from agents.learned.base import LearnedAgent
-from gpbandit_envs.arguments import as_count, as_word, did_you_mean
+from gpbandit_envs.arguments import as_count, as_truth, as_word, did_you_mean
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.problem import InitialData, Problem
@@ -136,12 +136,10 @@ class Experiment:
         prior_mean: float = 0.0,
         log: Sequence[str] = (),
     ) -> None:
-        flags = {"minimise": minimise, "failures": failures, "repeats": repeats}
-        for name, flag in flags.items():
-            if not isinstance(flag, (bool, np.bool_)):
-                raise TypeError(f"{name}: expected True or False, got {flag!r}")
-        self.repeats, self.seed = bool(repeats), as_count("seed", seed, 0)
-        self.goals, self.prior_mean = as_goals(outcome, minimise=bool(minimise)), as_outcome("prior_mean", prior_mean)
+        failures = as_truth("failures", failures)
+        self.repeats, self.seed = as_truth("repeats", repeats), as_count("seed", seed, 0)
+        self.goals = as_goals(outcome, minimise=as_truth("minimise", minimise))
+        self.prior_mean = as_outcome("prior_mean", prior_mean)
         self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
         self._id, self._settings = as_agent(agent)
         self._choices, known = as_choices(parameters, self.outcomes, log, constraints)
@@ -154,7 +152,7 @@ class Experiment:
         if known is not None:
             self._history.take_over(known, "table", False)
         if data is not None:
-            failed = self._history.take_over(as_frame("data", data), "data", bool(failures))
+            failed = self._history.take_over(as_frame("data", data), "data", failures)
         self._problems = tuple(
             Problem(
                 name="the experiment",

@@ -118,7 +118,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
             raise ValueError(f"horizon: BPE plans its batches in advance, and {problem.name} does not state one")
         self._grid = None if problem.is_finite else Grid.of(problem)
         if self._grid is not None:
-            problem = replace(problem, arms=self._grid.points())
+            problem = replace(problem, arms=self._grid.points(), initial=None)
         super().reset(problem, rng)
 
     def start_episode(self) -> None:

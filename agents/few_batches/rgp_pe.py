@@ -87,7 +87,7 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
         if self.corruption is not None:
             wanted = "a finite number >= 0 or None"
             self.corruption = as_number("corruption", self.corruption, wanted, lambda C: C >= 0)
-        if self.enlargement not in ("theory", "tight"):
+        if not (isinstance(self.enlargement, str) and self.enlargement in ("theory", "tight")):
             wanted = "'theory', 'tight' or a finite number >= 0"
             self.enlargement = as_number("enlargement", self.enlargement, wanted, lambda share: share >= 0)
         self.psi = as_number("psi", self.psi, "a number in (0, 1]", lambda psi: 0 < psi <= 1)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Int
 
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.arguments import as_number
@@ -42,6 +43,9 @@ class ShrinkingAgent(LearnedAgent):
             self.hyperparameters = self._map  # where the search for the next estimate begins
         self.fit_map(self.X, self.y)
         self._map = list(self.hyperparameters)
+        self._shrink()
+
+    def _shrink(self) -> None:
         self.g = self._divisor()
         self.hyperparameters = [self._shrunk(self.g)]
 
@@ -114,7 +118,8 @@ class WangDeFreitas(ShrinkingAgent):
     `x` is the point that would be evaluated next with these lengthscales and `s` the prior standard deviation, as
     `kappa` is meant for a kernel of variance 1. `g` is found by bisection on a grid from 1 to 32; it is 32 where no
     divisor suffices. Every estimate starts from `g = 1`, as in the variant that Berkenkamp et al. (2019) and
-    Ha et al. (2023) compare with. Other arguments: see `LearnedAgent`.
+    Ha et al. (2023) compare with. Where a step offers only some of the arms, `x` is one of those. Other arguments: see
+    `LearnedAgent`.
 
     Args:
         kappa: Least standard deviation at the next point, in prior standard deviations, in (0, 1).
@@ -132,6 +137,13 @@ class WangDeFreitas(ShrinkingAgent):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.kappa = as_number("kappa", self.kappa, "a number in (0, 1)", lambda kappa: 0 < kappa < 1)
+
+    def offer(self, arms: Int[np.ndarray, " k"]) -> None:
+        super().offer(arms)
+        if self.offered.some is not None and not self.in_initial_design:
+            # The divisor of the last estimate is for a point among the arms of the step before.
+            self._shrink()
+            self.update_posterior()
 
     def _divisor(self) -> float:
         if self._is_uncertain(0):

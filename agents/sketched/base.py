@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from agents.core.beliefs import PooledBeliefs
 from agents.core.existing_data import per_pull_leverage
+from agents.core.finite import group_pulls
 from agents.core.gp_settings import Model
 from agents.core.guarantees import Sketch
 from agents.core.ucb import UCBAgent
@@ -89,7 +90,8 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         """`0.5 sum_s log(1 + lev_fb(x_s))`, which bounds the gain up to the accuracy of the dictionary, in nats."""
         return 0.5 * self.sum_log_leverage
 
-    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+    def _begin_with(self, data: InitialData) -> Float[np.ndarray, " n"]:
+        arms, counts, sums = group_pulls(data.actions, data.rewards)
         kernel, X, lam = self.model.kernel, self.features, self.model.lam
         dictionary = self._draw(arms, counts, bless(kernel, X[arms], counts, lam, self._rng))
         self.posterior.record(arms, counts, sums)
@@ -181,7 +183,7 @@ class SketchedUCBAgent(UCBAgent):
             return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {lam:g}"
         if horizon is None:
             return "its theorem asks for a qbar that depends on the horizon, which is not known"
-        if problem.initial is not None or self.settings.initial is not None:
+        if self.data_before(problem) is not None:
             return "its theorem is for a dictionary that follows the pulls from the first, and these begin with data"
         if delta > _LARGEST_DELTA:
             return f"the probabilities of its proof add up to delta up to {_LARGEST_DELTA:.2g}, and delta is {delta:g}"

@@ -28,7 +28,7 @@ _FADED = 1e-12  # of the weight of a pull at present
 class WeightedBeliefs(ArmBeliefs[WeightedPosterior]):
     """The posterior given evaluations whose weights change with time. The time of an evaluation is its ticket.
 
-    A subclass says how. Existing data are from just before the first evaluation.
+    A subclass says how. Existing data are from just before the first evaluation, in the order given.
 
     Args:
         problem, model, data: As for `ArmBeliefs`.
@@ -41,10 +41,9 @@ class WeightedBeliefs(ArmBeliefs[WeightedPosterior]):
     def _prior(self) -> WeightedPosterior:
         return WeightedPosterior(self.model.kernel, self.features, self.model.lam)
 
-    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
-        for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist(), strict=True):
-            for _ in range(int(count)):
-                self._remember(arm, total / count)
+    def _begin_with(self, data: InitialData) -> Float[np.ndarray, " n"]:
+        for arm, y in zip(data.actions.tolist(), data.rewards.tolist(), strict=True):
+            self._remember(arm, y)
         self._refit()
         return np.zeros(0)
 

@@ -39,12 +39,11 @@ class DriftingBeliefs(ArmBeliefs[DriftingPosterior]):
     def _prior(self) -> DriftingPosterior:
         return DriftingPosterior(self.model.kernel, self.features, self.model.lam, self._eps)
 
-    def _begin_with(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> Float[np.ndarray, " n"]:
+    def _begin_with(self, data: InitialData) -> Float[np.ndarray, " n"]:
         leverage = []
-        for arm, count, total in zip(arms.tolist(), counts.tolist(), sums.tolist(), strict=True):
-            for _ in range(int(count)):  # of equal times: each may be given their mean
-                leverage.append(float(self.posterior.variance_at(np.array([arm]))[0]) / self.model.lam)
-                self.posterior.pull(arm, total / count)
+        for arm, y in zip(data.actions.tolist(), data.rewards.tolist(), strict=True):
+            leverage.append(float(self.posterior.variance_at(np.array([arm]))[0]) / self.model.lam)
+            self.posterior.pull(arm, y)
         return np.array(leverage)
 
     def observe(self, feedback: Feedback) -> bool:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
+from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured
 from gpbandit_envs.datasets.table import unit_interval
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, as_truth
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.gp import Matern, as_kernel
 from gpbandit_envs.noise import GaussianNoise, Noise, TableNoise

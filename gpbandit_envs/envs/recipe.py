@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gpbandit_envs.arguments import as_number
+from gpbandit_envs.arguments import as_number, as_truth
 from gpbandit_envs.certify import find, table_hash
 from gpbandit_envs.corruption import Corruption, as_corruption
 from gpbandit_envs.datasets.table import neighbours_among
@@ -28,7 +28,6 @@ __all__ = [
     "KernelLike",
     "NoiseLike",
     "adversary",
-    "as_truth",
     "certified_recipe",
     "fixed_table",
     "make_problem",
@@ -144,17 +143,6 @@ def misspecified(recipe: EnvRecipe, factors: Mapping[str, float]) -> EnvRecipe:
             f"knowledge {recipe.knowledge!r}"
         )
     return replace(recipe, family=NearArms(recipe.family, factors["sup"]))
-
-
-def as_truth(name: str, value: object) -> bool:
-    """A truth value: a word would do as True, whatever it says.
-
-    Raises:
-        TypeError: if it is none.
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected True or False, got {value!r}")
-    return bool(value)
 
 
 def certified_recipe(recipe: EnvRecipe, certified: bool, factors: Mapping[str, float]) -> EnvRecipe:

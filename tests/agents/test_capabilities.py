@@ -48,6 +48,8 @@ def test_a_failed_evaluation_has_no_reward(reward: float) -> None:
 def test_the_check_says_what_it_wants_to_be_given() -> None:
     with pytest.raises(TypeError, match="agent: expected an agent, its class, a function that builds it or its id"):
         agents.check_agent(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"expected one that is registered, got 'a\.module:Class': import the class"):
+        agents.make("a.module:Class")
     with pytest.raises(ValueError, match="no agent 'Unifrom'; did you mean 'Uniform'"):
         agents.check_agent("Unifrom")
     with pytest.raises(agents.AgentCheckError, match="capabilities: expected a Capabilities as an attribute"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -243,7 +243,12 @@ def test_fixed_batches_are_whole() -> None:
         (-1, 0.0, None),
         ((-1, 1), 0.0, r"predict: expected a mean and a half-width .* got arrays of shapes \(12, 1\), \(12, 1\)"),
         (-1, -0.5, "predict: expected half-widths of at least 0 on twelve arms, got -0.5"),
-        (-1, np.nan, None),
+        (
+            -1,
+            np.nan,
+            "predict: expected numbers on twelve arms, got NaN; a half-width is infinite where nothing",
+        ),
+        (-1, np.inf, None),
     ],
 )
 def test_a_band_has_two_numbers_for_each_arm(shape: Any, least: float, message: str | None) -> None:
@@ -256,6 +261,49 @@ def test_a_band_has_two_numbers_for_each_arm(shape: Any, least: float, message: 
     else:
         with pytest.raises(AgentCheckError, match=message):
             agents.check_agent(Banded, show=None)
+
+
+def test_a_band_on_a_box_has_two_numbers_for_each_point() -> None:
+    class Banded(BoxAgent):
+        def select(self, n: int, pending: Pending) -> Actions:
+            return self.space.random(0 if len(pending) else 1, self.rng)
+
+        def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return np.zeros(3), np.ones(3)
+
+    with pytest.raises(AgentCheckError, match=r"a half-width for each of 5 points on box, got arrays of shapes \(3,\)"):
+        agents.check_agent(Banded, show=None)
+
+
+@pytest.mark.parametrize(("what", "words"), [("counts", "counts of the feedback"), ("best", "recommendation")])
+def test_selecting_changes_neither_counts_nor_the_recommendation(what: str, words: str) -> None:
+    class Changes(Spread):
+        best = 0
+
+        def select(self, n: int, pending: Pending) -> Actions:
+            found = super().select(n, pending)
+            if what == "counts":
+                self.counts[found] += 1
+                self.counts[found] -= 1
+                self.sums += 1.0
+            else:
+                self.best = int(found[0])
+            return found
+
+        def recommend(self) -> int:
+            return self.best
+
+    with pytest.raises(AgentCheckError, match=f"select: beliefs changed by selecting on twelve arms: {words}$"):
+        agents.check_agent(Changes, show=None)
+
+
+def test_a_dataclass_that_compares_by_value_is_an_agent() -> None:
+    @dataclass
+    class Settings(Spread):
+        eps: float = 0.1
+
+    assert repr(Settings(eps=0.3)) == "test_a_dataclass_that_compares_by_value_is_an_agent.<locals>.Settings(eps=0.3)"
+    agents.check_agent(Settings, show=None)
 
 
 def test_what_it_reads_is_what_it_says_it_needs() -> None:

@@ -339,6 +339,25 @@ def test_gp_ucb_sdf(problem: Problem, mean: np.ndarray, m: int, widened: bool) -
     assert play_late(agent, problem, noisy(mean, 0.1, 6), delays) == expected.arms.tolist()
 
 
+def test_gp_ucb_sdf_takes_in_what_comes_in_time_however_it_was_asked() -> None:
+    problem, mean = PROBLEMS[0]
+    together, alone = (agents.make("GP-UCB-SDF", m=3, width=2.0, shift=2.0, widened=False) for _ in range(2))
+    for agent in (together, alone):
+        agent.reset(problem, np.random.default_rng(0))
+    arms = together.select(8, Pending.empty(problem))
+    for t in range(8):
+        assert alone.select(1, Pending(np.arange(t), arms[:t])).tolist() == [arms[t]]
+    rewards = mean[arms]
+    # Those of tickets 4 to 7 have at most three further evaluations after them.
+    expected = dense(gram(problem), arms, np.concatenate([np.zeros(4), rewards[4:] + 2.0]), LAM)[0] - 2.0
+    for agent in (together, alone):
+        agent.observe(Feedback.of(np.arange(8), arms, rewards))
+        assert problem.arms is not None
+        found = agent.predict(problem.arms)
+        assert found is not None
+        np.testing.assert_allclose(found[0], expected, atol=1e-8)
+
+
 def test_gp_ucb_sdf_without_delay_and_widening_is_gp_ucb_on_shifted_rewards() -> None:
     problem, mean = PROBLEMS[0]
     plain = play(agents.make("GP-UCB"), problem, noisy(mean + 1.5, 0.1, 6), 0)

@@ -116,6 +116,12 @@ class TestSameAsAlone:
             assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
 
 
+@pytest.mark.parametrize(("other", "what"), [({"arms": None}, "a box"), ({"contexts": True}, "one that offers some")])
+def test_it_is_for_arms_that_are_all_offered(other: dict[str, Any], what: str) -> None:
+    with pytest.raises(ValueError, match=f"expected one with finite arms, all of them offered, got test, {what}"):
+        make_vec("GP-UCB").reset(replace(PROBLEM, **other), rngs(1))
+
+
 def test_bad_arguments_are_refused_before_the_first_episode() -> None:
     with pytest.raises(ValueError, match="batch_size"):
         make_vec("GP-BUCB", batch_size=0)

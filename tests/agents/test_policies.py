@@ -39,7 +39,7 @@ from gpbandit_envs.gp import SE, Linear, Matern, Scale
 from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
-from gpbandit_envs.problem import Problem
+from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import noisy, play
 
 X = np.random.default_rng(0).random((120, 2))
@@ -173,6 +173,15 @@ class TestBPE:
         with pytest.raises(ValueError, match="a grid of spacing"):
             agents.make("BPE").reset(replace(box, dim=9), np.random.default_rng(0))
 
+    @pytest.mark.parametrize("id", ["BPE", "REDS", "VA-PE", "BPE-Delay"])
+    def test_existing_data_of_a_box_are_not_used(self, id: str) -> None:
+        data = InitialData(points=np.array([[0.5, 0.5]]), rewards=np.array([1.0]))
+        box = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, horizon=30)
+        one, other = agents.make(id), agents.make(id)
+        one.reset(box, np.random.default_rng(0))
+        other.reset(replace(box, initial=data), np.random.default_rng(0))
+        np.testing.assert_array_equal(one.select(30, Pending.empty(box)), other.select(30, Pending.empty(box)))
+
     def test_a_box_of_the_harness_is_played_on_its_grid(self) -> None:
         run = leaderboards.run(("GPBandit/BPEF1-v0", {"grid": None}), ("BPE", {"width": 2.0**0.5}), horizon=200)
         assert run.status == "done", run.error
@@ -305,6 +314,15 @@ def test_a_batch_that_failed_is_followed_by_one_of_the_same_kind(id: str) -> Non
         np.testing.assert_array_equal(again, lost)
 
 
+@pytest.mark.parametrize("id", ["NRB-UCB", "NTB-UCB"])
+def test_no_batch_is_planned_beyond_the_horizon(id: str) -> None:
+    agent = agents.make(id, width=2.0, batch_size=10)
+    agent.reset(replace(PROBLEM, horizon=12), np.random.default_rng(0))
+    lost = agent.select(12, Pending.empty(PROBLEM))
+    agent.observe(Feedback(np.arange(10), lost, np.full(10, np.nan), np.ones(10), np.ones(10, bool)))
+    assert len(agent.select(12, Pending.empty(PROBLEM))) == 2, "failed evaluations count as well"
+
+
 class TestEvolution:
     def test_children_are_neighbours_of_members(self) -> None:
         ring = np.stack([np.roll(np.arange(120), 1), np.roll(np.arange(120), -1)], axis=1)
@@ -361,6 +379,17 @@ class TestStarts:
         assert [len(batch) for batch in batches][:3] == [12, 5, 5]
         with pytest.raises(ValueError, match="at most one of the two starts"):
             agents.make("GP-BUCB", t_init=3, n_start=3)
+
+    def test_gp_bucb_counts_on_its_start_only_where_it_has_one(self) -> None:
+        data = InitialData(arms=np.array([0]), rewards=np.array([0.1]))
+        started, after, plain = (
+            agents.make("GP-BUCB", batch_size=5, t_init=t_init, initial=initial)
+            for t_init, initial in ((40, None), (40, data), (0, data))
+        )
+        for agent in (started, after, plain):
+            agent.reset(PROBLEM, np.random.default_rng(0))
+        assert after.diagnostics()["width"] == plain.diagnostics()["width"]
+        assert started.diagnostics()["width"] < after.diagnostics()["width"]
 
     def test_table_1(self) -> None:
         assert initialization_size("matern", 10, eta=1.0, eps=0.5) == 81

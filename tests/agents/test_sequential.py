@@ -19,6 +19,8 @@ from agents.core.widths import (
     FiniteBayes,
     InformationGain,
     LogDeterminant,
+    NonAdaptive,
+    Scaled,
     WidthContext,
     WidthSchedule,
 )
@@ -223,7 +225,6 @@ def test_failed_evaluations_teach_nothing(id: str) -> None:
 @pytest.mark.parametrize(
     ("id", "kwargs", "words"),
     [
-        ("GP-UCB", {"width": FiniteBayes()}, "this schedule counts arms"),
         ("GP-EI", {"n_start": -1}, "n_start: expected an integer >= 0, got -1"),
         ("GP-TS", {"candidates": 0}, "candidates: expected an integer >= 1, got 0"),
         ("GP-TS", {"starts": 1.5}, "starts: expected an integer >= 1"),
@@ -234,6 +235,23 @@ def test_failed_evaluations_teach_nothing(id: str) -> None:
 def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         agents.make(id, **kwargs)
+
+
+@pytest.mark.parametrize("width", [FiniteBayes(), Scaled(FiniteBayes(), 0.5), NonAdaptive()])
+@pytest.mark.parametrize("id", ["GP-UCB", "EC-GP-UCB"])
+def test_widths_that_count_arms_are_for_arms(id: str, width: WidthSchedule) -> None:
+    agent = agents.make(id, width=width)
+    agent.reset(replace(PROBLEM, arms=GRID[:5]), np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"width: expected CompactBayes\(\), a name or a number, as .* is a box, got "):
+        agent.reset(PROBLEM, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("id", ["EC-GP-UCB", "RGP-UCB"])
+def test_bayes_on_a_box_is_that_of_a_compact_set(id: str) -> None:
+    one, other = agents.make(id, width="bayes"), agents.make(id, width=CompactBayes())
+    for agent in (one, other):
+        agent.reset(PROBLEM, np.random.default_rng(0))
+    assert one.diagnostics() == other.diagnostics()
 
 
 def test_thompson_sampling_needs_a_kernel_with_features() -> None:

@@ -118,19 +118,27 @@ def test_existing_data_are_as_of_the_first_evaluation() -> None:
 
 
 def test_existing_data_are_forgotten_too() -> None:
-    data = InitialData(arms=np.array([3, 3, 7]), rewards=np.array([0.2, 0.4, -1.0]))
+    data = InitialData(arms=np.array([7, 3, 3]), rewards=np.array([-1.0, 0.2, 0.4]))
     problem = replace(PROBLEM, initial=data)
     window, fading = agents.make("SW-GP-UCB", window=3), agents.make("WGP-UCB", eta=0.5)
     for agent, weights in ((window, np.ones(3)), (fading, np.array([0.25, 0.5, 1.0]))):
         agent.reset(problem, np.random.default_rng(0))
         noise = LAM / weights
         at = data.actions
-        expected = K[at].T @ np.linalg.solve(K[np.ix_(at, at)] + np.diag(noise), [0.3, 0.3, -1.0])
+        expected = K[at].T @ np.linalg.solve(K[np.ix_(at, at)] + np.diag(noise), data.rewards)
         np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)  # type: ignore[index]
         for t in range(3):
             agent.observe(Feedback.of([t], [11], [0.5]))
     mean, _ = dense(K, np.array([11, 11, 11]), np.full(3, 0.5), LAM)
     np.testing.assert_allclose(window.predict(ARMS)[0], mean, atol=1e-8)  # type: ignore[index]
+
+
+def test_a_window_keeps_the_last_of_existing_data() -> None:
+    data = InitialData(arms=np.array([7, 7, 7, 3, 3]), rewards=np.array([5.0, 5.0, 5.0, -1.0, -2.0]))
+    agent = agents.make("SW-GP-UCB", window=2)
+    agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
+    mean, _ = dense(K, data.actions[3:], data.rewards[3:], LAM)
+    np.testing.assert_allclose(agent.predict(ARMS)[0], mean, atol=1e-8)  # type: ignore[index]
 
 
 def test_r_gp_ucb_is_gp_ucb_on_each_block() -> None:
@@ -250,6 +258,10 @@ def test_who_needs_a_rate_says_so(id: str, example: str) -> None:
     key, value = example.split(" = ")
     told = agents.make(id, **{key: float(value) if "." in value else int(value)})
     assert incompatibility(told, STILL, "on_request") is None
+    silent = replace(STILL, noise_std=None, noise_tails=None)
+    assert incompatibility(agents.make("GP-UCB", lam=0.1), silent, "on_request") is None
+    reason = incompatibility(agents.make("GP-UCB", lam={"smoothness": 1.0}), silent, "on_request")
+    assert "needs noise" in str(reason), "a lam that follows from the noise does not state it"
 
 
 def test_what_is_guaranteed_where_the_mean_changes() -> None:

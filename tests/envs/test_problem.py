@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs import problem_of
+from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
 
@@ -43,3 +44,25 @@ def test_means_are_of_arms_and_points_that_there_are() -> None:
             box.mean(points)
     with pytest.raises(ValueError, match=r"action: expected shape \(1, 2\), got \(1, 3\)"):
         box.regret([[0.1, 0.2, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        (
+            {"kernel": {"name": "se"}},
+            TypeError,
+            "kernel: expected a Kernel or None, got .'name': 'se'.; as_kernel",
+        ),
+        ({"kernel": SE((0.1, 0.2, 0.3))}, ValueError, "lengthscale: expected 2 entries, one per feature, got 3"),
+        ({"arms": None, "dim": -1}, ValueError, "dim: expected an integer >= 1, got -1"),
+        ({"neighbours": np.full((5, 1), 7)}, ValueError, "neighbours: expected a row of indices below 5, or of -1"),
+        ({"neighbours": np.zeros((4, 1), int)}, ValueError, "neighbours: .* for each of 5 arms, got int64"),
+        ({"arms": None, "neighbours": np.zeros((4, 1), int)}, ValueError, "neighbours: .* for each of 0 arms"),
+        ({"misspecification": {"sup": -1.0}}, ValueError, "'sup'.: expected a finite number >= 0, got -1.0"),
+        ({"contexts": "no"}, TypeError, "contexts: expected True or False, got 'no'"),
+    ],
+)
+def test_what_is_stated_is_checked(fields: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        Problem(**{"name": "p", "dim": 2, "arms": np.eye(5)[:, :2], **fields})

@@ -218,6 +218,24 @@ def test_wang_and_de_freitas_find_the_smallest_divisor_that_leaves_the_next_poin
     assert max(found) > 1
 
 
+def test_wang_and_de_freitas_look_at_the_arms_that_are_offered_now() -> None:
+    problem = make_problem(LINE)
+    agent, parts = WangDeFreitas(n_initial=5, fits=1, kappa=0.3), np.array_split(np.arange(len(LINE)), 2)
+    agent.reset(problem, np.random.default_rng(0))
+    divisors = set()
+    for t in range(14):
+        offered = parts[t % 2]
+        agent.offer(offered)
+        if t >= 5:
+            mean, variance = agent.posterior.at(LINE[offered])
+            sd = float(np.sqrt(variance[np.argmax(mean + 1.96 * np.sqrt(variance))]))
+            assert sd >= 0.3 * np.sqrt(agent._map[0].variance) or agent.g == 32
+            divisors.add(agent.g)
+        arm = agent.select(1, Pending.empty(problem))
+        agent.observe(Feedback.of([t], arm, wave(LINE[arm])))
+    assert len(divisors) > 1
+
+
 def test_the_portfolio_rewards_with_the_posterior_mean() -> None:
     agent = Portfolio(n_initial=5, fits=1)
     play(agent, make_problem(LINE), 8)
