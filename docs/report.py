@@ -171,13 +171,15 @@ def _inference(summary: Summary, found: Mapping[str, BoardScores]) -> Iterator[s
     yield ""
     yield from _prose(
         f"""
-        A score is 0 for uniform draws and 100 for no regret, on the scale of each run's own instance; every task has
-        the same weight, and no score depends on another policy. Two intervals are stated. That *on these tasks* is over
-        repetitions. That *on tasks like these* takes the tasks as a sample, by Student's t over their means: it answers
-        whether an order would hold on other tasks, and places rest on it from {LEAST_TASKS} tasks on. Places come from
-        a test that flips signs, at the level {ALPHA:g} for all pairs together; who cannot be told apart from the
-        best of a group shares its place. [Robustness](robustness.md) has how often these intervals cover and how often
-        the test errs, on boards whose truth is known; [the harness](harness.md) has the formulas."""
+        A score is 100 for no regret; by cumulative regret 0 is that of uniform draws, by the others that of one
+        uniform draw. It is on the scale of each run's own instance; every task has the same weight, and no
+        score depends on another policy. Two intervals are stated. That *on these tasks* is over repetitions.
+        That *on tasks like these* takes the tasks as a sample, by Student's t over their means: it answers
+        whether an order would hold on other tasks, and places rest on it from {LEAST_TASKS} tasks on. Places
+        come from a test that flips signs, at the level {ALPHA:g} for all pairs together; who cannot be told
+        apart from the best of a group shares its place. [Robustness](robustness.md) has how often these
+        intervals cover and how often the test errs, on boards whose truth is known; [the harness](harness.md)
+        has the formulas."""
     )
     yield from _prose(
         f"""

@@ -90,12 +90,17 @@ def table_recipe(
     if values is not None:
         scaled = (scaled - centre) / scale
     replicated = TableNoise(scaled)
-    if noise_std is None:
-        noise_std = replicated.std or _NO_REPLICATES_STD
+    std = replicated.std or _NO_REPLICATES_STD if noise_std is None else noise_std
+    model = as_noise(noise, std, replicated)
+    if noise_std is not None and model is replicated and replicated.std:
+        raise ValueError(
+            f"noise_std: expected None with noise='table', where replicates are the noise, got {noise_std!r}; "
+            "noise='gaussian' has a deviation of its own"
+        )
     low, high = float(np.nanmin(table.values)), float(np.nanmax(table.values))
     return EnvRecipe(
         family=FixedArms(arms, np.nanmean(scaled, axis=1)),
-        noise=as_noise(noise, noise_std, replicated),
+        noise=model,
         kernel=default if kernel is None else as_kernel(kernel),
         norm_bound=None,  # 1, as experiments assume, would be false: the values alone imply norms up to a hundred
         knowledge="learned",

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from jaxtyping import Float, Int
 
 from leaderboards.audit.measure import ALPHA
@@ -21,7 +20,7 @@ from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.score.statistics import LEVEL, Interval, mean_interval
+from leaderboards.score.statistics import LEVEL, Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary
 from leaderboards.store.store import StoreView
 
@@ -33,7 +32,6 @@ __all__ = [
     "audit_band",
     "audit_reports",
     "band_report",
-    "proportion",
 ]
 
 Named = str | tuple[str, Mapping[str, Any]]
@@ -175,12 +173,6 @@ class AuditReport:
             at = np.minimum(np.searchsorted(seen, self.t), len(seen) - 1)
             rows.append(audit.checkpoints[column].to_numpy(np.float64)[at])
         return np.array(rows)
-
-
-def proportion(hits: int, n: int, level: float = LEVEL) -> Interval:
-    """A proportion of repetitions with its Clopper-Pearson interval."""
-    ends = scipy.stats.binomtest(hits, n).proportion_ci(level, method="exact")
-    return Interval(hits / n, float(ends.low), float(ends.high), n, level)
 
 
 def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandReport | None:

@@ -9,18 +9,15 @@ import numpy as np
 
 from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import (
-    Measure,
+    at_best,
     bandwidths,
     batches,
-    best_row,
     faster,
     fewer_batches,
     growth,
     more_regret,
     ratio_to_uniform,
 )
-from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval
 
 __all__ = ["abalone", "cadata", "regression", "scalings"]
 
@@ -54,15 +51,6 @@ _EXACT = (
 )
 
 
-def _at_best(a: Sequence[str], b: Sequence[str]) -> Measure:
-    """Relative difference of the cumulative regrets of two policies, each in the row of least mean regret."""
-
-    def measure(runs: Runs) -> Interval:
-        return more_regret(best_row(runs, a), best_row(runs, b))(runs)
-
-    return measure
-
-
 def _smaller_at_best(rival: str, rows: Sequence[str], ours: Sequence[str], note: str = "") -> Claim:
     best = (
         "each at the bandwidth that is best for it here" if len(rows) > 1 else "BBKB at the bandwidth that is best here"
@@ -72,7 +60,7 @@ def _smaller_at_best(rival: str, rows: Sequence[str], ours: Sequence[str], note:
         "section 5, Fig. 1",
         f"BBKB's regret is smaller than that of {rival}.",
         f"relative difference of the cumulative regret, {rival} against BBKB, {best}",
-        _at_best(rows, ours),
+        at_best(rows, ours),
         low=0.0,
         alike=ALIKE,
         note=note,

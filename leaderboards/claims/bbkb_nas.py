@@ -47,7 +47,7 @@ def batch_growth(row: str, before: int = 0) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         numbers = runs.column(row, "batch", runs.together(row))
-        return mean_interval(np.array([power(batch) for batch in numbers]))
+        return mean_interval(np.array([power(batch) for batch in numbers]), runs.level)
 
     return measure
 
@@ -58,7 +58,7 @@ def more_batches(a: str, b: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (np.array([len(batch_lengths(one)) for one in runs.column(row, "batch", both)]) for row in (a, b))
-        return paired_difference(np.log(x), np.log(y))
+        return paired_difference(np.log(x), np.log(y), runs.level)
 
     return measure
 
@@ -73,7 +73,7 @@ def total_time(a: str, b: str) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
-        return paired_difference(np.log10(times(b, runs, both)), np.log10(times(a, runs, both)))
+        return paired_difference(np.log10(times(b, runs, both)), np.log10(times(a, runs, both)), runs.level)
 
     return measure
 
@@ -91,7 +91,7 @@ def mean_simple(a: str, b: str) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
-        return paired_difference(*(mean(row, runs, both) for row in (a, b)))
+        return paired_difference(mean(a, runs, both), mean(b, runs, both), runs.level)
 
     return measure
 

@@ -13,7 +13,7 @@ import numpy as np
 from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import Measure, batches, gap, more_regret, order_kept, rank_correlations
 from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, bounded_interval
 
 __all__ = ["drawn", "f1", "f2"]
 
@@ -129,6 +129,7 @@ def _few_batches() -> Claim:
         "number of batches less the bound",
         batches("BPE", lambda number: number[:, -1] - most_batches(number.shape[1])),
         high=0.0,
+        exact=True,
         quick=True,
     )
 
@@ -142,7 +143,7 @@ def _beats_original() -> Measure:
         more = [
             np.divide(*(runs.column(row, "regret", played).sum(axis=1) for row in pair)) > 1 + ALIKE for pair in pairs
         ]
-        return mean_interval(np.mean(more, axis=0))
+        return bounded_interval(np.mean(more, axis=0), 0.0, 1.0, runs.level)
 
     return measure
 
@@ -155,7 +156,7 @@ def _order_changes() -> Measure:
         before = {beta: [f"{version}, full, beta {beta}" for version in _VERSIONS] for beta in _BETAS}
         played = runs.together(*after, *(row for rows in before.values() for row in rows))
         changed = [rank_correlations(runs, rows, after, played) <= _CHANGED for rows in before.values()]
-        return mean_interval(np.mean(changed, axis=0))
+        return bounded_interval(np.mean(changed, axis=0), 0.0, 1.0, runs.level)
 
     return measure
 
@@ -166,7 +167,7 @@ def _fails_more(a: str, b: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (runs.column(row, "regret", both)[:, -_LAST:].mean(axis=1) > _FAILS for row in (a, b))
-        return mean_interval(x.astype(float) - y.astype(float))
+        return bounded_interval(x.astype(float) - y.astype(float), -1.0, 1.0, runs.level)
 
     return measure
 

@@ -1,6 +1,7 @@
 """A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
-The verdict is read off the 95 % interval over repetitions. Where a statement puts one thing before another, and all of
+The verdict is read off the 95 % interval over repetitions; after k looks, of which the earlier ones led to more runs,
+off that of 1 - 5 % / k. Where a statement puts one thing before another, and all of
 the interval lies within a tenth of a tie, on whichever side, there is *no difference*: a tenth is what the papers' own
 "about" and "comparable" are read as. Else it *agrees* if all of the interval lies in the range that the statement
 means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. A claim that nothing here measures is
@@ -10,12 +11,13 @@ means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. A 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal
 
 from leaderboards.claims.runs import NotPlayedError, Runs
-from leaderboards.score.statistics import Interval
+from leaderboards.score.statistics import ALPHA, Interval
 
 __all__ = ["ALIKE", "ALIKE_LOG10", "Checked", "Claim", "Scope", "Verdict", "judge"]
 
@@ -24,6 +26,7 @@ Scope = Literal["experiment", "theorem", "ours"]
 ALIKE = 0.1
 """A difference, of one, up to which two things are alike: what the papers' "about" and "comparable" are read as."""
 ALIKE_LOG10 = math.log10(1 + ALIKE)
+_ROUNDING = 1e-12  # relative length of an interval of figures that are equal
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Claim:
         high: Largest value with which it holds.
         alike: Where the one bound of the range is that of an order, such as 0 for a relative difference: how far from
             it two things count as alike, in the unit of the figure. 0 where there is no such bound.
+        exact: Whether the figure is the same in every run where the statement holds, as of an inequality that holds in
+            all runs. Other figures that happen to be equal in all runs have no interval.
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
         note: What the paper leaves open, or what was tried where we disagree.
         paper: Key of the paper that says it; empty for the experiment's own.
@@ -56,6 +61,7 @@ class Claim:
     low: float = -math.inf
     high: float = math.inf
     alike: float = 0.0
+    exact: bool = False
     quick: bool = False
     note: str = ""
     paper: str = ""
@@ -81,39 +87,60 @@ class Claim:
             return f"at most {self.high:g}"
         return f"{self.low:g} to {self.high:g}"
 
-    def check(self, runs: Runs) -> Checked:
-        """Measure and judge; rows that have not been played leave the verdict open."""
+    def check(self, runs: Runs, looked: Sequence[int] = ()) -> Checked:
+        """Measure and judge; rows that have not been played leave the verdict open.
+
+        Args:
+            runs: What was played.
+            looked: The numbers of repetitions at which it was judged before. Where those were fewer, the verdict was
+                looked at before more was played, and each look has its share of the 5 % in which one may be wrong.
+        """
         nothing = Interval(math.nan, math.nan, math.nan, 0)
         if self.measure is None:
             return Checked(self, nothing, "not testable here")
         try:
             interval = self.measure(runs)
+            earlier = tuple(sorted({n for n in looked if n < interval.n}))
+            if earlier:
+                interval = self.measure(runs.at(1 - ALPHA / (len(earlier) + 1)))
         except NotPlayedError:
-            interval = nothing
-        return Checked(self, interval, judge(interval, self.low, self.high, self.alike))
+            return Checked(self, nothing, "cannot be told", tuple(looked))
+        if not self.exact and interval.high - interval.low <= _ROUNDING * abs(interval.estimate):
+            interval = replace(interval, low=math.nan, high=math.nan)
+        return Checked(self, interval, judge(interval, self.low, self.high, self.alike), earlier)
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim with its verdict."""
+    """A claim with its verdict.
+
+    Attributes:
+        claim: The claim.
+        interval: Its figure, with an interval of the level at which it was judged.
+        verdict: The verdict.
+        looked: The smaller numbers of repetitions at which it was judged before.
+    """
 
     claim: Claim
     interval: Interval
     verdict: Verdict
+    looked: tuple[int, ...] = ()
 
     @property
     def needs(self) -> int | None:
         """Repetitions with which an open verdict would be one, were the estimate to stay; None if that is not known.
 
-        The half-width of an interval falls with the root of the number of repetitions. Where two things may be alike,
-        that would be found as soon as the interval fits there.
+        The half-width of an interval falls with the root of the number of repetitions, and grows with one look more.
+        Where two things may be alike, that would be found as soon as the interval fits there.
         """
         known, claim = self.interval, self.claim
         if self.verdict != "cannot be told" or not known.is_known:
             return None
         off = min(abs(known.estimate - bound) for bound in (claim.low, claim.high) if math.isfinite(bound))
         distance = max(off, claim.alike - off)
-        half = (known.high - known.low) / 2
+        looks = len(self.looked) + 1
+        now, then = (NormalDist().inv_cdf(1 - ALPHA / (2 * k)) for k in (looks, looks + 1))
+        half = (known.high - known.low) / 2 * then / now
         factor = (half / distance) ** 2 if distance > 0 else math.inf
         return math.ceil(known.n * factor) if math.isfinite(factor) else None
 

@@ -40,7 +40,7 @@ def regret_exponent(row: str, share: float = 0.9) -> Measure:
     """`exponents` of a row."""
 
     def measure(runs: Runs) -> Interval:
-        return mean_interval(exponents(runs.column(row, "regret", runs.together(row)), share))
+        return mean_interval(exponents(runs.column(row, "regret", runs.together(row)), share), runs.level)
 
     return measure
 
@@ -49,7 +49,7 @@ def _more_growth(a: str, b: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (exponents(runs.column(row, "regret", both)) for row in (a, b))
-        return paired_difference(x, y)
+        return paired_difference(x, y, runs.level)
 
     return measure
 

@@ -25,7 +25,7 @@ def late_regret(row: str, last: int) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         regret = runs.column(row, "regret", runs.together(row))
-        return mean_interval(np.asarray(regret[:, -last:].mean(axis=1)))
+        return mean_interval(np.asarray(regret[:, -last:].mean(axis=1)), runs.level)
 
     return measure
 

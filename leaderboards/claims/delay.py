@@ -5,7 +5,7 @@ from __future__ import annotations
 from leaderboards.claims.claim import ALIKE, Claim
 from leaderboards.claims.measures import Measure, gap, more_regret
 from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, paired_difference
+from leaderboards.score.statistics import Interval, ratio_interval
 
 __all__ = ["CLAIMS"]
 
@@ -24,8 +24,7 @@ def extra_evaluations(late: str, at_once: str, uniform: str, mean: float) -> Mea
     def measure(runs: Runs) -> Interval:
         played = runs.together(late, at_once, uniform)
         x, y, z = (runs.column(row, "regret", played) for row in (late, at_once, uniform))
-        unit = mean * z.mean()
-        return paired_difference(x.sum(axis=1) / unit, y.sum(axis=1) / unit)
+        return ratio_interval(x.sum(axis=1) - y.sum(axis=1), mean * z.mean(axis=1), runs.level)
 
     return measure
 

@@ -196,7 +196,7 @@ def _reference(case: Case, seed: int) -> Float[np.ndarray, " d"]:
 def _difference(column: str, a: str, b: str, runs: Runs) -> Interval:
     both = runs.together(a, b)
     x, y = (runs.column(row, column, both)[:, 0] for row in (a, b))
-    return paired_difference(x, y)
+    return paired_difference(x, y, runs.level)
 
 
 _ABOVE_ZERO = math.nextafter(0.0, 1.0)

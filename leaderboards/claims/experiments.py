@@ -136,7 +136,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         found.name: _noted(found)
         for found in (
-            Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study),
+            Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study, 200),
             Experiment("bbkb-abalone", "bbkb", bbkb.abalone(), _BBKB_QUICK),
             Experiment("bbkb-cadata", "bbkb", bbkb.cadata(), replace(_BBKB_QUICK, repetitions=4)),
             Experiment("bbkb-scalings", "bbkb", bbkb.scalings(), _SCALINGS_QUICK),
@@ -148,7 +148,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
             Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
             Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
             Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), _ROSENBROCK_QUICK),
-            Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 400),
+            Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 500),
             Experiment(
                 "gpbucb-vaccine",
                 "gp-bucb",

@@ -34,6 +34,7 @@ def _gp_bucb(B: int) -> tuple[Claim, Claim]:
             "largest information gain within a batch, in nats",
             of_every_run(row, largest_gain_in_a_batch),
             high=2 / math.e,
+            exact=True,
             quick=B == 5,
             paper="gp-bucb",
         ),
@@ -64,6 +65,7 @@ _BBKB: tuple[Claim, ...] = (
             "arms in the dictionary over qbar d_eff, largest over t",
             of_every_run(f"BBKB, {row}", dictionary_ratio),
             high=36.0,
+            exact=True,
             quick=row != "qbar = 2",
             note={
                 "qbar = 2": "The theorem asks for an oversampling of 100 here; 2 is that of the experiments.",
@@ -79,6 +81,7 @@ _BBKB: tuple[Claim, ...] = (
         "batches over the log-determinant, largest over t",
         of_every_run("BBKB, Theorem 1", batches_ratio),
         high=36.0,
+        exact=True,
         quick=True,
     ),
     Claim(
@@ -105,6 +108,7 @@ def _bpe(row: str, theorem: str) -> tuple[Claim, Claim]:
             "number of batches less the bound",
             of_every_run(row, excess_batches),
             high=0.0,
+            exact=True,
             quick=own,
             paper="bpe",
         ),

@@ -22,7 +22,7 @@ from leaderboards.claims.claim import ALIKE, ALIKE_LOG10, Claim
 from leaderboards.claims.instances import instance
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, paired_difference
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "error_of"]
 
@@ -69,7 +69,8 @@ def _error_ratio(agent: str, task: str, other: str, other_task: str) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         both = runs.together(f"{agent}@{task}", f"{other}@{other_task}")
-        return mean_interval(_log_errors(agent, task, runs, both) - _log_errors(other, other_task, runs, both))
+        first, second = _log_errors(agent, task, runs, both), _log_errors(other, other_task, runs, both)
+        return paired_difference(first, second, runs.level)
 
     return measure
 

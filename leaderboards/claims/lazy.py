@@ -22,11 +22,10 @@ import gpbandit_envs  # noqa: F401 - registers the ids
 from agents.core.widths import FiniteBayes, WidthContext
 from gpbandit_envs.gp.linalg import solve_lower
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.report import proportion
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.runs import Runs
 from leaderboards.play.run import one_blas_thread
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.score.statistics import Interval, mean_interval, proportion
 
 __all__ = ["BATCH", "CLAIMS", "HORIZON", "play", "study"]
 
@@ -106,12 +105,12 @@ def study(repetitions: int, seed: int = 0) -> Runs:
 def _saved(column: str, runs: Runs) -> Interval:
     both = runs.together("lazy", "eager")
     lazy, eager = (runs.column(name, column, both)[:, 0] for name in ("lazy", "eager"))
-    return mean_interval(np.log10(eager / np.maximum(lazy, 1e-9)))
+    return mean_interval(np.log10(eager / np.maximum(lazy, 1e-9)), runs.level)
 
 
 def _same(runs: Runs) -> Interval:
     same = runs.column("lazy", "same", runs.together("lazy"))[:, 0]
-    return proportion(int(same.sum()), len(same))
+    return proportion(int(same.sum()), len(same), runs.level)
 
 
 CLAIMS: tuple[Claim, ...] = (

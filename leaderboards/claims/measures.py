@@ -1,6 +1,9 @@
-"""Figures for claims: paired by repetition, with Student's intervals.
+"""Figures for claims: paired by repetition, with intervals of the level that `Runs` asks for.
 
-Intervals of a bootstrap are too short for few repetitions: of five normal ones, 15 % miss the mean instead of 5 %.
+A mean has Student's interval, a ratio of two means Fieller's, and a share or a count, most of whose values may be
+equal, the one by betting. Intervals of a bootstrap are too short for few repetitions: of five normal ones, 15 % miss
+the mean instead of 5 %. What is looked for in the runs, as the best of several rows, is found in one half of the
+repetitions and measured in the other: the best of equal rows in the same runs looks better than it is.
 
 | symbol | meaning |
 |---|---|
@@ -18,13 +21,20 @@ from scipy.stats import kendalltau
 
 from leaderboards.claims.runs import Runs
 from leaderboards.score.metrics import batches_so_far, regret_ratio
-from leaderboards.score.statistics import Interval, loglog_slope, mean_interval, paired_difference
+from leaderboards.score.statistics import (
+    Interval,
+    bounded_interval,
+    loglog_slope,
+    mean_interval,
+    paired_difference,
+    ratio_interval,
+)
 
 __all__ = [
     "Measure",
+    "at_best",
     "bandwidths",
     "batches",
-    "best_row",
     "bounce",
     "faster",
     "fewer_batches",
@@ -33,6 +43,7 @@ __all__ = [
     "found_more",
     "gap",
     "growth",
+    "halves",
     "lower_simple",
     "minimum_so_far",
     "more_regret",
@@ -55,7 +66,7 @@ def more_regret(a: str, b: str, first: int = 1, last: int | None = None) -> Meas
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (runs.column(agent, "regret", both)[:, first - 1 : last].sum(axis=1) for agent in (a, b))
-        return paired_difference(x / y.mean(), y / y.mean())
+        return ratio_interval(x - y, y, runs.level)
 
     return measure
 
@@ -66,7 +77,7 @@ def more_regret_in(a: str, b: str, unit: str, first: int = 1, last: int | None =
     def measure(runs: Runs) -> Interval:
         all_three = runs.together(a, b, unit)
         x, y, z = (runs.column(agent, "regret", all_three)[:, first - 1 : last].sum(axis=1) for agent in (a, b, unit))
-        return paired_difference(x / z.mean(), y / z.mean())
+        return ratio_interval(x - y, z, runs.level)
 
     return measure
 
@@ -79,20 +90,34 @@ def more_regret_where(a: str, b: str, tolerance: float) -> Measure:
         there = runs.column(b, "regret", both).min(axis=1) <= tolerance
         x, y = (runs.column(agent, "regret", both)[there].sum(axis=1) for agent in (a, b))
         if there.sum() < 2:
-            return Interval(np.nan, np.nan, np.nan, int(there.sum()))
-        return paired_difference(x / y.mean(), y / y.mean())
+            return Interval(np.nan, np.nan, np.nan, int(there.sum()), runs.level)
+        return ratio_interval(x - y, y, runs.level)
 
     return measure
 
 
-def best_row(runs: Runs, rows: Sequence[str]) -> str:
-    """The row of least mean cumulative regret, over the repetitions that all of them have played.
+def halves(n: int) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+    """Every second repetition and the others, to measure in one what was found in the other; one alone has no other."""
+    even, odd = slice(0, n, 2), slice(1 if n > 1 else 0, n, 2)
+    return (even, odd), (odd, even)
 
-    Raises:
-        NotPlayedError: if there is none.
+
+def at_best(a: Sequence[str], b: Sequence[str]) -> Measure:
+    """Relative difference of the cumulative regrets of two policies, each in its row of least mean regret.
+
+    Which row that is follows from the other half of the repetitions.
     """
-    played = runs.together(*rows)
-    return min(rows, key=lambda row: float(runs.column(row, "regret", played).sum(axis=1).mean()))
+
+    def measure(runs: Runs) -> Interval:
+        played = runs.together(*a, *b)
+        totals = [np.stack([runs.column(row, "regret", played).sum(axis=1) for row in rows]) for rows in (a, b)]
+        x, y = np.zeros((2, len(played)))
+        for here, there in halves(len(played)):
+            for values, total in zip((x, y), totals):
+                values[here] = total[np.argmin(total[:, there].mean(axis=1)), here]
+        return ratio_interval(x - y, y, runs.level)
+
+    return measure
 
 
 def minimum_so_far(a: str, b: str) -> Measure:
@@ -101,7 +126,7 @@ def minimum_so_far(a: str, b: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (np.minimum.accumulate(runs.column(agent, "regret", both), axis=1).mean(axis=1) for agent in (a, b))
-        return paired_difference(x / y.mean(), y / y.mean())
+        return ratio_interval(x - y, y, runs.level)
 
     return measure
 
@@ -112,7 +137,7 @@ def near_optimal(agent: str, t: int, unit: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(agent, unit)
         x, z = (runs.column(name, "regret", both) for name in (agent, unit))
-        return mean_interval(x[:, :t].min(axis=1) / z.mean())
+        return ratio_interval(x[:, :t].min(axis=1), z.mean(axis=1), runs.level)
 
     return measure
 
@@ -120,16 +145,19 @@ def near_optimal(agent: str, t: int, unit: str) -> Measure:
 def bounce(agent: str, dip: int, end: int) -> Measure:
     """How far the average regret `R_t / t` rises after its lowest point before `dip`, over its value there.
 
-    Lowest point and the highest after it, until `end`, are those of the mean over all repetitions.
+    Lowest point and the highest after it, until `end`, are those of the mean over the other half of the repetitions.
     """
 
     def measure(runs: Runs) -> Interval:
         regret = runs.column(agent, "regret", runs.together(agent))
         average = np.cumsum(regret, axis=1) / np.arange(1, regret.shape[1] + 1)
-        curve = average.mean(axis=0)[:end]
-        low = int(np.argmin(curve[:dip]))
-        high = low + int(np.argmax(curve[low:]))
-        return mean_interval((average[:, high] - average[:, low]) / curve[low])
+        lowest, highest = np.zeros((2, len(average)))
+        for here, there in halves(len(average)):
+            curve = average[there].mean(axis=0)[:end]
+            low = int(np.argmin(curve[:dip]))
+            high = low + int(np.argmax(curve[low:]))
+            lowest[here], highest[here] = average[here, low], average[here, high]
+        return ratio_interval(highest - lowest, lowest, runs.level)
 
     return measure
 
@@ -149,7 +177,7 @@ def order_kept(before: Sequence[str], after: Sequence[str]) -> Measure:
     """`rank_correlations`, averaged over repetitions."""
 
     def measure(runs: Runs) -> Interval:
-        return mean_interval(rank_correlations(runs, before, after, runs.together(*before, *after)))
+        return mean_interval(rank_correlations(runs, before, after, runs.together(*before, *after)), runs.level)
 
     return measure
 
@@ -160,7 +188,7 @@ def simple_in(a: str, b: str, unit: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         all_three = runs.together(a, b, unit)
         x, y, z = (runs.column(agent, "regret", all_three).min(axis=1) for agent in (a, b, unit))
-        return paired_difference(x / z.mean(), y / z.mean())
+        return ratio_interval(x - y, z, runs.level)
 
     return measure
 
@@ -174,7 +202,7 @@ def lower_simple(pairs: Sequence[tuple[str, str]]) -> Measure:
     def measure(runs: Runs) -> Interval:
         played = runs.together(*(row for pair in pairs for row in pair))
         x, y = (np.stack([runs.column(p[k], "regret", played).min(axis=1) for p in pairs]) for k in (0, 1))
-        return mean_interval(np.mean((x < y) + 0.5 * (x == y), axis=0))
+        return bounded_interval(np.mean((x < y) + 0.5 * (x == y), axis=0), 0.0, 1.0, runs.level)
 
     return measure
 
@@ -185,9 +213,7 @@ def found(a: str, b: str, tolerance: float = 1e-9) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = ((runs.column(agent, "regret", both).min(axis=1) <= tolerance).astype(float) for agent in (a, b))
-        if (x - y == x[0] - y[0]).all():  # as when all runs find an optimum: there is no spread for an interval
-            return Interval(float(x[0] - y[0]), np.nan, np.nan, len(both))
-        return paired_difference(x, y)
+        return bounded_interval(x - y, -1.0, 1.0, runs.level)
 
     return measure
 
@@ -198,13 +224,16 @@ def found_more(a: str, others: Sequence[str], tolerance: float) -> Measure:
     def measure(runs: Runs) -> Interval:
         played = runs.together(a, *others)
         x, *rest = ((runs.column(row, "regret", played).min(axis=1) <= tolerance).astype(float) for row in (a, *others))
-        return paired_difference(x, np.mean(rest, axis=0))
+        return bounded_interval(x - np.mean(rest, axis=0), -1.0, 1.0, runs.level)
 
     return measure
 
 
 def found_in_all(a: str, b: str, environments: Sequence[str], tolerance: float = 1e-9) -> Measure:
-    """Share of the environments in which a evaluated an optimal arm at least once, less that of b."""
+    """Share of the environments in which a evaluated an optimal arm at least once, less that of b.
+
+    Over dozens of environments few repetitions are equal, and the mean of one is nearly normal.
+    """
 
     def measure(runs: Runs) -> Interval:
         pairs = [(f"{a}@{name}", f"{b}@{name}") for name in environments]
@@ -213,7 +242,7 @@ def found_in_all(a: str, b: str, environments: Sequence[str], tolerance: float =
             np.mean([runs.column(pair[k], "regret", played).min(axis=1) <= tolerance for pair in pairs], axis=0)
             for k in (0, 1)
         )
-        return paired_difference(x, y)
+        return paired_difference(x, y, runs.level)
 
     return measure
 
@@ -229,7 +258,7 @@ def gap(a: str, b: str, c: str, d: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         all_four = runs.together(a, b, c, d)
         w, x, y, z = (runs.column(agent, "regret", all_four).sum(axis=1) for agent in (a, b, c, d))
-        return mean_interval(((w - x) - (y - z)) / x.mean())
+        return ratio_interval((w - x) - (y - z), x, runs.level)
 
     return measure
 
@@ -240,7 +269,7 @@ def fewer_batches(a: str, b: str) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (np.log(batches_so_far(runs.column(agent, "batch", both))[:, -1].astype(float)) for agent in (a, b))
-        return paired_difference(y, x)
+        return paired_difference(y, x, runs.level)
 
     return measure
 
@@ -255,7 +284,7 @@ def bandwidths(a: Sequence[str], b: Sequence[str], ratio: float, uniform: str = 
             sum(regret_ratio(runs.column(row, "regret", played).sum(axis=1), unit) <= ratio for row in rows)
             for rows in (a, b)
         )
-        return paired_difference(np.asarray(x, np.float64), np.asarray(y, np.float64))
+        return bounded_interval(np.asarray(x, np.float64) - y, -float(len(b)), float(len(a)), runs.level)
 
     return measure
 
@@ -266,7 +295,7 @@ def ratio_to_uniform(agent: str, uniform: str = "Uniform") -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(agent, uniform)
         x, y = (runs.column(name, "regret", both).sum(axis=1) for name in (agent, uniform))
-        return mean_interval(regret_ratio(x, y))
+        return mean_interval(regret_ratio(x, y), runs.level)
 
     return measure
 
@@ -277,7 +306,7 @@ def faster(a: str, b: str, last: int | None = None) -> Measure:
     def measure(runs: Runs) -> Interval:
         both = runs.together(a, b)
         x, y = (runs.column(agent, "policy_seconds", both)[:, :last].sum(axis=1) for agent in (a, b))
-        return paired_difference(np.log10(y), np.log10(x))
+        return paired_difference(np.log10(y), np.log10(x), runs.level)
 
     return measure
 
@@ -287,8 +316,8 @@ def growth(agent: str, share: float = 0.9) -> Measure:
 
     def measure(runs: Runs) -> Interval:
         seconds = np.cumsum(runs.column(agent, "policy_seconds", runs.together(agent)), axis=1)
-        slope = loglog_slope(np.arange(1, seconds.shape[1] + 1), seconds, share)
-        return Interval(np.nan, np.nan, np.nan, len(seconds)) if slope is None else slope.exponent
+        slope = loglog_slope(np.arange(1, seconds.shape[1] + 1), seconds, share, runs.level)
+        return Interval(np.nan, np.nan, np.nan, len(seconds), runs.level) if slope is None else slope.exponent
 
     return measure
 
@@ -298,6 +327,6 @@ def batches(agent: str, of: Callable[[Float[np.ndarray, "n T"]], Float[np.ndarra
 
     def measure(runs: Runs) -> Interval:
         number = batches_so_far(runs.column(agent, "batch", runs.together(agent))).astype(float)
-        return mean_interval(number[:, -1] if of is None else of(number))
+        return mean_interval(number[:, -1] if of is None else of(number), runs.level)
 
     return measure

@@ -60,8 +60,8 @@ def _judged(claim: Claim, kept: Mapping[str, Any] | None, runs: Runs | None) -> 
             raise ValueError(f"runs: expected a folder, as {claim.name!r} has a figure that is not kept, got none")
         return claim.check(runs)
     estimate, low, high = (math.nan if kept[end] is None else float(kept[end]) for end in ("estimate", "low", "high"))
-    interval = Interval(estimate, low, high, int(kept["n"]))
-    return Checked(claim, interval, judge(interval, claim.low, claim.high, claim.alike))
+    interval = Interval(estimate, low, high, int(kept["n"]), float(kept["level"]))
+    return Checked(claim, interval, judge(interval, claim.low, claim.high, claim.alike), tuple(kept["looked"][:-1]))
 
 
 def runs_in(folder: Path, found: Experiment) -> Runs:

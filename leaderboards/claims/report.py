@@ -21,6 +21,7 @@ from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, Experiment
 from leaderboards.claims.families import Family, families, joint_sentences
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.play.suite import load_suite
+from leaderboards.score.statistics import LEVEL
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
 
@@ -30,6 +31,7 @@ __all__ = [
     "claim_as_json",
     "horizons",
     "interval_text",
+    "looked",
     "markdown",
     "of_paper",
     "played",
@@ -40,7 +42,8 @@ __all__ = [
 _STYLE = "style.css"
 _MOST_ROWS = 100  # of a table on a page that is to be read
 _LEGEND = """\
-A verdict is read off the 95 % interval over repetitions. Where a paper puts one thing before another, and all of the
+A verdict is read off the 95 % interval over repetitions; where a look at it has led to more repetitions, off a wider
+one, whose level is stated. Where a paper puts one thing before another, and all of the
 interval lies within a tenth of a tie, there is *no difference*. Else it *agrees* if all of the interval lies in the
 range that the statement means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. What words mean,
 and what counts as an experiment of the paper, is [the same for all papers](../guides/verdicts.md)."""
@@ -56,7 +59,7 @@ def as_json(made: Reproduction) -> dict[str, Any]:
         "repetitions": made.played,
         "repetitions_asked": made.planned,
         "command": _command(made),
-        "claims": [claim_as_json(one, made.experiment) for one in made.checked],
+        "claims": [claim_as_json(one, made.experiment, made.complete) for one in made.checked],
         "table": [
             {name: rounded(value) if isinstance(value, float) else value for name, value in row.items()}
             for row in made.table.to_dict(orient="records")
@@ -70,8 +73,23 @@ def _command(made: Reproduction) -> str:
     return f"gpbandit reproduce {made.experiment.name}{' --quick' if made.quick else ''}{more}"
 
 
-def claim_as_json(one: Checked, experiment: Experiment) -> dict[str, Any]:
-    """A claim of an experiment with its verdict as plain values."""
+def looked(path: Path, name: str, quick: bool) -> dict[str, list[int]]:
+    """By name of the claim, at how many repetitions it was judged before, as a file `claims.json` has it.
+
+    Raises:
+        ValueError: if the file is of another experiment, or of the other form of this one.
+    """
+    if not path.exists():
+        return {}
+    values = json.loads(path.read_text(encoding="utf-8"))
+    held = f"{values.get('experiment')}{' --quick' if values.get('quick') else ''}"
+    if held != f"{name}{' --quick' if quick else ''}":
+        raise ValueError(f"{path.parent} holds the claims of {held}; give another --out")
+    return {claim["name"]: claim.get("looked", []) for claim in values["claims"]}
+
+
+def claim_as_json(one: Checked, experiment: Experiment, complete: bool = True) -> dict[str, Any]:
+    """A claim of an experiment with its verdict as plain values; looking before all is played is no look."""
     claim, interval = one.claim, one.interval
     return {
         "name": claim.name,
@@ -83,6 +101,8 @@ def claim_as_json(one: Checked, experiment: Experiment) -> dict[str, Any]:
         "low": rounded(interval.low),
         "high": rounded(interval.high),
         "n": interval.n,
+        "level": rounded(interval.level),
+        "looked": [*one.looked, *([interval.n] if complete and interval.n else [])],
         "verdict": one.verdict,
         "needs": one.needs,
         "reading": claim.reading,
@@ -93,12 +113,13 @@ def claim_as_json(one: Checked, experiment: Experiment) -> dict[str, Any]:
 
 
 def interval_text(claim: dict[str, Any]) -> str:
-    """`estimate (low to high)`, or a dash."""
+    """`estimate (low to high)`, or a dash; the level of the interval stands beside it where it is not 95 %."""
     if claim["estimate"] is None:
         return "–"
     text = number(claim["estimate"])
     known = claim["low"] is not None and claim["high"] is not None
-    return f"{text} ({number(claim['low'])} to {number(claim['high'])})" if known else text
+    level = "" if claim["level"] == LEVEL else f" at {100 * claim['level']:.3g} %"
+    return f"{text} ({number(claim['low'])} to {number(claim['high'])}{level})" if known else text
 
 
 def by_source(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -29,6 +29,7 @@ class Reproduction:
         horizon: Evaluations of a run; None for a study.
         planned: Repetitions that the experiment has.
         played: Most repetitions that every row has; fewer than planned where the runs were cut.
+        complete: Whether all the repetitions that were asked for are there.
         checked: The claims with their verdicts.
         table: A row an agent: `agent`, `repetitions`, `regret`, `regret_low`, `regret_high`, `simple_regret`,
             `batches`, `policy_seconds`; the columns' means for a study.
@@ -39,6 +40,7 @@ class Reproduction:
     horizon: int | None
     planned: int
     played: int
+    complete: bool
     checked: tuple[Checked, ...]
     table: pd.DataFrame
 
@@ -93,7 +95,11 @@ def play(
 
 
 def check(
-    experiment: Experiment, store: Store | None, quick: bool = False, repetitions: int | None = None
+    experiment: Experiment,
+    store: Store | None,
+    quick: bool = False,
+    repetitions: int | None = None,
+    looked: Mapping[str, Sequence[int]] | None = None,
 ) -> Reproduction:
     """Check the claims on the runs in `store`, or on the study.
 
@@ -102,6 +108,7 @@ def check(
         store: Where its runs are; unused by a study.
         quick: The short form, whose claims are those that are stable there.
         repetitions: Only so many.
+        looked: By name of the claim, at how many repetitions it was judged before, see `Claim.check`.
 
     Raises:
         ValueError: if there is no store for an experiment that has a suite.
@@ -124,8 +131,9 @@ def check(
         played = min((runs.count(row) for row in rows.values()), default=0)
         table = scores(runs)
     claims = [claim for claim in experiment.claims if claim.quick or not quick]
-    checked = tuple(claim.check(runs) for claim in claims)
-    return Reproduction(experiment, quick, horizon, planned, played, checked, table)
+    checked = tuple(claim.check(runs, (looked or {}).get(claim.name, ())) for claim in claims)
+    complete = played >= (planned if repetitions is None else repetitions)
+    return Reproduction(experiment, quick, horizon, planned, played, complete, checked, table)
 
 
 def scores(runs: Runs) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from leaderboards.play.build import build_env
 from leaderboards.play.run import stated_problem
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
+from leaderboards.score.statistics import LEVEL
 from leaderboards.store.store import Store
 
 __all__ = ["COLUMNS", "NotPlayedError", "Runs", "rows_of"]
@@ -38,15 +39,22 @@ class Runs:
         tables: For each agent its tables by repetition; traces have the columns `COLUMNS` and those that the
             experiment asks for besides.
         before: For each agent by repetition the least regret among existing data; none for an agent without such data.
+        level: Coverage of the intervals that claims are to have.
     """
 
     def __init__(
         self,
         tables: Mapping[str, Mapping[int, pd.DataFrame]],
         before: Mapping[str, Mapping[int, float]] | None = None,
+        level: float = LEVEL,
     ) -> None:
         self._tables = {agent: dict(sorted(runs.items())) for agent, runs in tables.items() if runs}
         self._before = before or {}
+        self.level = level
+
+    def at(self, level: float) -> Runs:
+        """The same runs, for intervals of another level."""
+        return Runs(self._tables, self._before, level)
 
     @classmethod
     def read(cls, store: Store, rows: Mapping[str, str], specs: Sequence[RunSpec], columns: Sequence[str] = ()) -> Runs:
@@ -110,7 +118,7 @@ class Runs:
             for r in set.intersection(*map(set, there)):
                 sums = {name: sum(runs[r][name].to_numpy() for runs in there) for name in ("regret", "policy_seconds")}
                 tables.setdefault(agent, {})[r] = pd.DataFrame(sums)
-        return Runs(tables)
+        return Runs(tables, level=self.level)
 
     def column(self, agent: str, name: str, repetitions: Sequence[int]) -> np.ndarray:
         """One column of an agent's traces, shape `(n, T)`.

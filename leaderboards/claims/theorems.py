@@ -128,7 +128,7 @@ def of_every_run(row: str, figure: Callable[[Run, Settings], float]) -> Measure:
         columns = ("action", "regret", "batch", *(("dictionary_size",) if row.startswith("BBKB") else ()))
         tables = zip(*(runs.column(row, name, repetitions) for name in columns), strict=True)
         values = [figure(dict(zip(columns, table, strict=True)), _settings(row)) for table in tables]
-        return mean_interval(np.array(values))
+        return mean_interval(np.array(values), runs.level)
 
     return measure
 

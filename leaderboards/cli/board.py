@@ -23,7 +23,7 @@ from leaderboards.archive.read import Board, board, board_folder, board_names, p
 from leaderboards.archive.renew import renew_unchanged
 from leaderboards.archive.submission import accept, faults, open_submission
 from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.cli.trust import holdout, say_screen
 from leaderboards.play.suite import load_suite, suite_folder, suite_names
@@ -269,10 +269,8 @@ def lite(
     found = opened(name)
     summary = summarise(found, n_points=2)
     among = tasks_without_data(summary) if without_data else list(summary.tasks)
-    try:
+    with option_errors("repetitions", n_tasks="tasks"):
         choice = choose_lite(summary, tasks, repetitions, among)
-    except ValueError as error:
-        raise UserError(str(error)) from None
     say(
         f"Kendall's tau of a part with the ranking over the rest of {len(summary.tasks)} tasks, {choice.whole} "
         f"repetitions of {choice.agents} agents; and among the {min(TOP, choice.agents)} that lead the rest"

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from leaderboards.cli.commands import Commands
+from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say_json
 
 __all__ = ["agent_rows", "app", "environment_rows", "suite_rows"]
@@ -39,6 +40,8 @@ _JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def everything(context: typer.Context, as_json: _JSON = False) -> None:
     """List environments, agents and suites."""
     if context.invoked_subcommand is not None:
+        if as_json:
+            raise UserError(f"--json: expected after the command, gpbandit list {context.invoked_subcommand} --json")
         return
     found = {"environments": environment_rows(), "agents": agent_rows(), "suites": suite_rows()}
     if as_json:

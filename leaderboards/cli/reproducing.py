@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
-from leaderboards.claims.report import as_json, interval_text, rough, write
+from leaderboards.claims.report import as_json, interval_text, looked, rough, write
 from leaderboards.claims.reproduce import Reproduction, check, play
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say
@@ -48,13 +48,19 @@ def reproduce(
         raise UserError(str(error)) from None
     directory = out if out is not None else Path("results") / f"{name}{'-quick' if quick else ''}"
     load_plugins()
+    if chosen.study is not None and only_check:
+        raise UserError(f"--only-check: {name} is a study, which keeps no runs; without the option it is made anew")
     with user_errors(directory):
+        try:
+            earlier = looked(directory / "claims.json", name, quick)
+        except ValueError as error:
+            raise UserError(str(error)) from None
         store = None if chosen.study is not None else Store(directory)
         failed = 0
         if store is not None and not only_check:
             done = play(chosen, store, Workforce(workers), _Terminal(), quick, repetitions)
             failed = len(done.report.failures)
-        made = check(chosen, store, quick, repetitions)
+        made = check(chosen, store, quick, repetitions, earlier)
         if made.table.empty and only_check:
             raise UserError(f"{directory} holds no finished run of {name}; without --only-check they are played")
         page = write(made, directory)

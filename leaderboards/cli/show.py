@@ -18,7 +18,7 @@ from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say
 from leaderboards.play.build import env_arguments
 from leaderboards.play.plugins import load_plugins
-from leaderboards.play.suite import SuiteError, load_suite, suite_names
+from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
 from leaderboards.show.agent_card import describe_built
 
 __all__ = ["show"]
@@ -45,7 +45,7 @@ def show(
         facts = _foreign(id)
     elif id in agents.registered():
         facts = _agent(id)
-    elif id in suite_names() or id.endswith(".toml"):
+    elif id.removesuffix(f"/{HOLDOUT}") in suite_names() or id.endswith(".toml"):
         facts = _suite(id)
     else:
         short = {row.name: row.id for row in rows.values()}

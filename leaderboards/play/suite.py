@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     NonNegativeInt,
@@ -56,7 +57,15 @@ __all__ = [
 
 HOLDOUT = "holdout"
 
-Count = Annotated[PositiveInt, Field(le=MANY)]
+
+def _is_number(value: object) -> object:
+    if isinstance(value, (bool, str)):
+        raise ValueError(f"expected an integer, got {value!r}")
+    return value
+
+
+_Whole = BeforeValidator(_is_number)  # which pydantic takes words and truth values for
+Count = Annotated[PositiveInt, Field(le=MANY), _Whole]
 
 
 class SuiteError(ValueError):
@@ -195,8 +204,8 @@ class AuditPlan(_Strict):
     """
 
     delta: float = Field(gt=0, lt=1)
-    checkpoints: int = Field(default=30, ge=2, le=MANY)
-    every: NonNegativeInt = 0
+    checkpoints: Annotated[int, Field(ge=2, le=MANY), _Whole] = 30
+    every: Annotated[NonNegativeInt, _Whole] = 0
     groups: dict[str, tuple[str, ...]] = Field(min_length=1)
 
     @property
@@ -259,7 +268,7 @@ class Suite(_Strict):
     description: Text = ""
     horizon: Count
     repetitions: Count
-    seed: NonNegativeInt = 0
+    seed: Annotated[NonNegativeInt, _Whole] = 0
     feedback: str = "on_request"
     part_of: str = ""
     source: Text = ""

@@ -245,5 +245,5 @@ def why_no_score(summary: Summary, task: str) -> str:
     if task in summary.best_found:
         return "the optimum is unknown"
     if all(np.isnan(scores.gaps).any() for scores in by_agent.values()):
-        return "the mean gap of its instances is unknown"
+        return "the mean gap of an instance is unknown, or 0 as where all arms are equally good"
     return "no two agents have finished the same repetitions"

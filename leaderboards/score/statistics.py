@@ -34,6 +34,7 @@ __all__ = [
     "Interval",
     "Ranking",
     "Slope",
+    "bounded_interval",
     "flip_test",
     "improvement",
     "improvements",
@@ -46,9 +47,11 @@ __all__ = [
     "paired_difference",
     "pairwise_p",
     "performance_profile",
+    "proportion",
     "quantile_interval",
     "quantile_intervals",
     "rank",
+    "ratio_interval",
     "repetitions_needed",
     "repetitions_needed_each",
     "score_band",
@@ -66,6 +69,7 @@ LEAST_BLOCKS = 6
 """Blocks below which no test by signs finds a difference at `ALPHA`: the least p-value is `2^(1-n)`."""
 
 _ROUNDING = 1e-9  # relative, of statistics
+_MEANS = 2_001  # that are tried, evenly spread between the bounds
 _BATCH = 32  # pairs at once: 1 MB, what the cache of a core holds
 
 _FARTHEST = (
@@ -296,7 +300,7 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        The interval; its ends are NaN if a stratum has a single value.
+        The interval; its ends are NaN if a stratum has a single value, or if all values of each are equal.
 
     Raises:
         ValueError: without strata, for an empty one, or for a level outside (0, 1).
@@ -311,7 +315,7 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
     parts = np.array([np.var(x, ddof=1) for x in strata]) / n / len(strata) ** 2
     variance = float(parts.sum())
     if variance == 0:
-        return Interval(mean, mean, mean, int(n.sum()), level)
+        return Interval(mean, np.nan, np.nan, int(n.sum()), level)
     freedom = variance**2 / float((parts**2 / (n - 1)).sum())
     half = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * variance**0.5
     return Interval(mean, mean - half, mean + half, int(n.sum()), level)
@@ -320,12 +324,13 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
 # ---- two agents on the same blocks ----
 
 
-def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> Interval:
+def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
     """Mean of `x - y` over blocks that both agents played, with Student's interval.
 
     Args:
         x: Scores of one agent, shape `(n,)`.
         y: Scores of the other on the same blocks, shape `(n,)`.
+        level: Nominal coverage, in (0, 1).
 
     Raises:
         ValueError: if the shapes differ: the scores are then not paired.
@@ -333,7 +338,93 @@ def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) ->
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if x.shape != y.shape:
         raise ValueError(f"y: expected the shape {x.shape} of x, one score a block, got {y.shape}")
-    return mean_interval(x - y)
+    return mean_interval(x - y, level)
+
+
+def ratio_interval(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
+    """Mean of x over the mean of y, both over the same blocks, with Fieller's interval.
+
+    The ratios r for which `x - r y` has a mean of 0 by Student's test: of normal values it covers what it says, while
+    the interval of `x / mean(y)`, which takes the sample's mean for the true one, may miss in most samples. It leaves
+    out 0 where Student's interval of the mean of x does.
+
+    Args:
+        x: Values in the numerator, shape `(n,)`.
+        y: Values in the denominator, shape `(n,)`.
+        level: Nominal coverage, in (0, 1).
+
+    Returns:
+        The interval; its ends are NaN for n = 1, and where the mean of y is not told apart from 0.
+
+    Raises:
+        ValueError: for an empty sample, if the shapes differ, or for a level outside (0, 1).
+
+    Reference: Fieller (1954), *Some problems in interval estimation*, Journal of the Royal Statistical Society B 16(2).
+    """
+    x, y = _sample(x), _sample(y)
+    if x.shape != y.shape:
+        raise ValueError(f"y: expected the shape {x.shape} of x, one value a block, got {y.shape}")
+    _check_level(level)
+    n, a, b = len(x), float(x.mean()), float(y.mean())
+    estimate = a / b if b else math.nan
+    nowhere = Interval(estimate, math.nan, math.nan, n, level)
+    if n == 1 or not (math.isfinite(estimate) and b):
+        return nowhere
+    # In units of y's mean, in which the square of the quantile bounds (a - r)^2 / (var x - 2 r cov + r^2 var y).
+    (xx, xy), (_, yy) = np.cov(x / b, y / b) / n
+    square = float(scipy.special.stdtrit(n - 1, (1 + level) / 2)) ** 2
+    A, B, C = 1 - square * yy, estimate - square * xy, estimate**2 - square * xx
+    if A <= 0:
+        return nowhere
+    half = math.sqrt(max(B**2 - A * C, 0.0))
+    return Interval(estimate, float((B - half) / A), float((B + half) / A), n, level)
+
+
+def proportion(hits: int, n: int, level: float = LEVEL) -> Interval:
+    """A proportion of repetitions with its Clopper-Pearson interval."""
+    ends = scipy.stats.binomtest(hits, n).proportion_ci(level, method="exact")
+    return Interval(hits / n, float(ends.low), float(ends.high), n, level)
+
+
+def bounded_interval(x: Float[np.ndarray, " n"], least: float, most: float, level: float = LEVEL) -> Interval:
+    """Mean of values between two bounds, such as shares, with an interval that covers what it says for every n.
+
+    Student's interval of values most of which are equal is too short, and of length 0 where all of them are. This one
+    holds the means against which nobody could have won `1 / (1 - level)` times the stake by betting on each value in
+    turn, at a fair price. The bets are those of the predictable plug-in with both sides hedged.
+
+    Args:
+        x: One value a repetition, in the order of the repetitions, shape `(n,)`.
+        least: Lower bound of the values.
+        most: Upper bound.
+        level: Least coverage, in (0, 1).
+
+    Raises:
+        ValueError: for an empty sample, a value outside the bounds, or a level outside (0, 1).
+
+    Reference: Waudby-Smith and Ramdas (2024), *Estimating means of bounded random variables by betting*, Journal of the
+    Royal Statistical Society B 86(1), Theorem 3 and section 4.2.
+    """
+    x = _sample(x)
+    _check_level(level)
+    if not ((x >= least) & (x <= most)).all():
+        raise ValueError(f"x: expected values from {least:g} to {most:g}, got {x.min():g} to {x.max():g}")
+    n, u = len(x), (x - least) / (most - least)
+    t = np.arange(1, n + 1)
+    means = (0.5 + np.cumsum(u)) / (t + 1)
+    variances = (0.25 + np.cumsum((u - means) ** 2)) / (t + 1)
+    bets = np.sqrt(2 * math.log(2 / (1 - level)) / (n * np.concatenate([[0.25], variances[:-1]])))
+    m = np.linspace(0, 1, _MEANS)[:, None]
+    with np.errstate(divide="ignore"):
+        # No bet may lose more than three quarters of what there is, as the paper has it.
+        up, down = (np.minimum(bets, 0.75 / side) for side in (m, 1 - m))
+    won = [np.log1p(sign * bet * (u - m)).cumsum(axis=1).max(axis=1) for sign, bet in ((1, up), (-1, down))]
+    held = np.flatnonzero(np.maximum(*won) < math.log(2 / (1 - level)))
+    mean, width = float(x.mean()), most - least
+    if not len(held):  # as of values that change on the way
+        return Interval(mean, math.nan, math.nan, n, level)
+    low, high = (m[min(max(i, 0), _MEANS - 1), 0] for i in (held[0] - 1, held[-1] + 1))
+    return Interval(mean, min(float(least + width * low), mean), max(float(least + width * high), mean), n, level)
 
 
 def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
@@ -694,7 +785,9 @@ class Slope:
     start: int
 
 
-def loglog_slope(t: Real[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: float = 0.9) -> Slope | None:
+def loglog_slope(
+    t: Real[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: float = 0.9, level: float = LEVEL
+) -> Slope | None:
     """Growth exponent of the regret: the least-squares slope of `log R_t` against `log t` late in the run.
 
     Each repetition gives one slope, from points evenly spread in log t; the interval is over repetitions, since the
@@ -704,6 +797,7 @@ def loglog_slope(t: Real[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: 
         t: Times, shape `(p,)`.
         R: Cumulative regret, shape `(n, p)`.
         share: The last share of the evaluations that counts: 0.9 is the last decade.
+        level: Nominal coverage of the interval, in (0, 1).
 
     Returns:
         The slope; None if some run has no regret by the start of that span, or the span holds fewer than 3 times.
@@ -720,7 +814,7 @@ def loglog_slope(t: Real[np.ndarray, " p"], R: Float[np.ndarray, "n p"], share: 
     grid = np.linspace(np.log(t[late][0]), np.log(t[-1]), 50)
     centred = grid - grid.mean()
     slopes = [centred @ np.interp(grid, np.log(t[late]), np.log(row[late])) / (centred @ centred) for row in R]
-    return Slope(mean_interval(np.array(slopes)), math.ceil(t[late][0]))
+    return Slope(mean_interval(np.array(slopes), level), math.ceil(t[late][0]))
 
 
 # ---- checks ----

@@ -214,7 +214,8 @@ def check_executor(name: str, limits: Limits | None, scheduler: str | None, port
         raise ValueError("memory: expected None, since address space can be bounded on Linux only")
     if limits is not None and limits.memory is not None and name == "serial":
         raise ValueError(
-            f"memory: expected another executor than serial, which plays in this process, with {limits.memory} bytes"
+            "memory: expected another executor than serial, which plays in this process, with "
+            f"{limits.memory >> 20} MiB"
         )
     if scheduler is not None and name != "dask":
         raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")

@@ -205,3 +205,11 @@ def test_a_list_is_no_option(name: str, option: str) -> None:
     kwargs: dict[str, Any] = {"kernel": None if option == "context" else {"name": "se"}, option: ["HLA-A*02:01"]}
     with pytest.raises(TypeError, match=f"{option}: expected"):
         gym.make(f"GPBandit/{name}-v0", **kwargs)
+
+
+@pytest.mark.network
+def test_a_deviation_beside_replicates_is_refused() -> None:
+    table("HPLC")
+    words = "noise_std: expected None with noise='table', where replicates are the noise, got 0.5; noise='gaussian'"
+    with pytest.raises(ValueError, match=words):
+        gym.make("GPBandit/HPLC-v0", noise="table", noise_std=0.5)

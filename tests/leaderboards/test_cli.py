@@ -697,6 +697,7 @@ def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     ]
     assert {"id": "Uniform", "batch": "adaptive"}.keys() == listed["agents"][0].keys()
     assert json.loads(call("list", "suites", "--json")[1]) == listed["suites"]
+    assert "gpbandit list suites --json" in call("list", "--json", "suites")[2]
     call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     _, out, _ = call("verify", tmp_path / "r", "--json", "--workers", 1, "--row", "Uniform")
     verdicts = [json.loads(line) for line in out.splitlines()]

@@ -19,10 +19,10 @@ from leaderboards.audit.report import (
     audit_band,
     audit_reports,
     band_report,
-    proportion,
 )
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.spec import Ref
+from leaderboards.score.statistics import proportion
 from leaderboards.score.summary import summarise
 from tests.leaderboards.folders import folder
 

@@ -11,14 +11,16 @@ import pytest
 from leaderboards.claims.claim import Checked, Claim, judge
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, TRIED, experiment
 from leaderboards.claims.measures import (
+    at_best,
+    bandwidths,
     batches,
-    best_row,
     bounce,
     faster,
     found,
     found_in_all,
     gap,
     growth,
+    halves,
     minimum_so_far,
     more_regret,
     more_regret_in,
@@ -29,7 +31,7 @@ from leaderboards.claims.measures import (
 )
 from leaderboards.claims.reproduce import check, suite_of
 from leaderboards.claims.runs import NotPlayedError, Runs, rows_of
-from leaderboards.score.statistics import Interval
+from leaderboards.score.statistics import Interval, ratio_interval
 
 
 def runs(**regrets: np.ndarray) -> Runs:
@@ -102,9 +104,12 @@ def test_likeness_is_of_one_bound() -> None:
 
 
 def test_either_verdict_needs_repetitions() -> None:
-    """Of 0.02, with 0.11 either way in 4: an interval that leaves out 0 needs 121, one within 0.1 of it needs 8."""
+    """Of 0.02, with 0.11 either way in 4: an interval that leaves out 0 needs 121, one within 0.1 of it needs 8.
+
+    A second look, at 97.5 %, needs (2.2414 / 1.96)^2 = 1.3078 times as many.
+    """
     claim = Claim("x", "", "", "", lambda _: Interval(0.02, -0.09, 0.13, 4), low=0.0)
-    assert (claim.check(runs(a=np.ones((2, 3)))).needs, replace(claim, alike=0.1).check(runs()).needs) == (121, 8)
+    assert (claim.check(runs(a=np.ones((2, 3)))).needs, replace(claim, alike=0.1).check(runs()).needs) == (159, 10)
 
 
 def test_more_regret_is_paired_and_relative() -> None:
@@ -164,12 +169,80 @@ def test_gap() -> None:
     assert gap("a", "b", "c", "d")(made).estimate == pytest.approx((3 - 2) / 2)
 
 
-def test_a_policy_in_its_best_row() -> None:
-    made = runs(a=np.full((3, 4), 0.3), b=np.full((3, 4), 0.2), c=np.full((2, 4), 0.1))
-    assert best_row(made, ("a", "b")) == "b"
-    assert best_row(made, ("b", "a")) == "b"
+def test_policies_in_their_best_rows() -> None:
+    made = runs(a=np.full((4, 4), 0.3), b=np.full((4, 4), 0.2), c=np.full((4, 4), 0.1))
+    assert at_best(("a", "b"), ("c",))(made).estimate == pytest.approx(1.0)
+    assert at_best(("b", "a"), ("c",))(made).estimate == pytest.approx(1.0)
     with pytest.raises(NotPlayedError):
-        best_row(made, ("a", "d"))
+        at_best(("a", "d"), ("c",))(made)
+
+
+def test_what_is_looked_for_in_one_half_is_measured_in_the_other() -> None:
+    assert [[np.arange(5)[part].tolist() for part in both] for both in halves(5)] == [
+        [[0, 2, 4], [1, 3]],
+        [[1, 3], [0, 2, 4]],
+    ]
+    assert [np.arange(1)[part].tolist() for both in halves(1) for part in both] == [[0]] * 4
+    # In each repetition another row is the best: by the same runs, "a" would always be taken where it is 1.
+    own = np.repeat([[1.0], [3.0]] * 4, 4, axis=1)
+    other = np.repeat([[3.0], [1.0]] * 4, 4, axis=1)
+    assert at_best(("a", "b"), ("u",))(runs(a=own, b=other, u=np.ones((8, 4)))).estimate == pytest.approx(2.0)
+
+
+def test_the_best_of_equal_rows_is_not_better_than_another() -> None:
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(300):
+        made = runs(r=rng.normal(10, 3, (10, 1)), **{f"x{i}": rng.normal(10, 3, (10, 1)) for i in range(6)})
+        found_ = at_best(("r",), tuple(f"x{i}" for i in range(6)))(made)
+        wrong += found_.low > 0
+    assert wrong <= 17, "of 300, one in 40 is to be wrong on this side: more than 17 are so in one of 1,000 tests"
+
+
+def test_a_flat_curve_does_not_bounce() -> None:
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(200):
+        wrong += bounce("a", 10, 50)(runs(a=rng.exponential(1.0, (30, 50)))).low > 0
+    assert wrong <= 13, "of 200, one in 40 is to be wrong: more than 13 are so in one of 1,000 tests"
+
+
+def test_the_mean_of_the_rival_is_not_known_exactly() -> None:
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(400):
+        made = runs(a=rng.normal(60, 1, (40, 1)), b=rng.normal(10, 3, (40, 1)))
+        missed += 5.0 not in more_regret("a", "b")(made)
+    assert missed <= 34, "of 400, one in 20 is to miss: more than 34 do so in one of 1,000 tests"
+
+
+def test_shares_that_are_equal_in_all_runs_are_not_certain() -> None:
+    hit, miss = np.zeros((20, 4)), np.ones((20, 4))
+    one = found("a", "b")(runs(a=hit, b=miss))
+    assert one.estimate == 1
+    assert 0.5 < one.low < 0.8
+    level = bandwidths(("a",), ("b",), 0.5, "u")(runs(a=miss, b=miss, u=miss))
+    assert level.estimate == 0
+    assert level.low < -0.1
+    assert level.high > 0.1
+
+
+def test_figures_that_are_equal_in_all_runs_have_no_interval_unless_they_are_bound_to() -> None:
+    made = runs(a=np.ones((5, 4)))
+    claim = Claim("x", "Fig. 0", "a has two batches.", "batches", batches("a"), high=3.0)
+    assert claim.check(made).verdict == "cannot be told"
+    assert replace(claim, exact=True).check(made).verdict == "agrees"
+
+
+def test_every_look_has_its_share_of_the_errors() -> None:
+    rng = np.random.default_rng(0)
+    made = runs(a=rng.normal(10, 3, (30, 1)), b=rng.normal(9, 3, (30, 1)))
+    claim = Claim("x", "Fig. 0", "a is worse.", "more regret", more_regret("a", "b"), low=0.0)
+    once, again, thrice = claim.check(made), claim.check(made, [10, 30]), claim.check(made, [10, 20])
+    assert [one.interval.level for one in (once, again, thrice)] == [0.95, 0.975, pytest.approx(1 - 0.05 / 3)]
+    assert [one.looked for one in (once, again, thrice)] == [(), (10,), (10, 20)]
+    assert once.interval.low > again.interval.low > thrice.interval.low
+    x, y = (made.column(name, "regret", list(range(30)))[:, 0] for name in ("a", "b"))
+    expected = ratio_interval(x - y, y, 0.975)
+    assert again.interval == expected
+    assert claim.check(made, [30]).looked == (), "judging the same runs again is no look"
 
 
 def test_more_regret_where_the_rival_is_at_the_optimum() -> None:
@@ -216,7 +289,7 @@ def test_an_open_verdict_says_how_many_repetitions_would_tell() -> None:
         found = Interval((low + high) / 2, low, high, n)
         return Checked(claim, found, judge(found, claim.low, claim.high))
 
-    assert checked(-0.25, 0.75).needs == 40  # twice as short an interval ends at 0
+    assert checked(-0.25, 0.75).needs == 53  # twice as short an interval ends at 0, and one more look takes 1.3078
     assert checked(0.1, 0.3).needs is None
     assert checked(-0.1, 0.1).needs is None
     assert checked(math.nan, math.nan).needs is None

@@ -19,6 +19,7 @@ LESS = Claim("less", "Fig. 1", "a has less than b.", "difference", more_regret("
 
 def kept(verdict: str, low: float, high: float) -> dict[str, object]:
     claim = {"name": "less", "figure": "difference", "estimate": (low + high) / 2, "low": low, "high": high, "n": 9}
+    claim |= {"level": 0.975, "looked": [4, 9]}
     return {"experiment": "e", "claims": [claim | {"verdict": verdict}], "table": [{"agent": "a", "repetitions": 9}]}
 
 
@@ -31,6 +32,7 @@ def test_the_interval_stays_and_the_range_is_that_of_today() -> None:
     assert rejudged(values, experiment(LESS))["claims"][0]["verdict"] == "no difference"
     (claim,) = rejudged(values, experiment(replace(LESS, alike=0.0, high=-0.5)))["claims"]
     assert (claim["verdict"], claim["low"], claim["high"], claim["n"]) == ("disagrees", -0.08, -0.02, 9)
+    assert (claim["level"], claim["looked"]) == (0.975, [4, 9])
     (claim,) = rejudged(values, experiment(replace(LESS, measure=None, note="None.")))["claims"]
     assert (claim["verdict"], claim["estimate"]) == ("not testable here", None)
 

@@ -142,14 +142,17 @@ def test_a_task_without_a_scale_is_left_out_by_name(tmp_path: Path) -> None:
     found = board_scores(summarise(store))
     assert found is not None
     assert found.tasks == ("RKHS",)
-    assert found.left_out == {"Env": "the mean gap of its instances is unknown"}
+    assert found.left_out == {"Env": "the mean gap of an instance is unknown, or 0 as where all arms are equally good"}
 
 
 def test_a_folder_without_a_scale_has_empty_columns(tmp_path: Path) -> None:
     folder(tmp_path, envs=(Ref("elsewhere/Env-v0"),), repetitions=6)
     ranking = leaderboards.Results(tmp_path).ranking()
     assert ranking[["score", "score_low", "score_high", "place", "wins"]].isna().all(axis=None)
-    assert "Env: the mean gap of its instances is unknown" in leaderboards.Results(tmp_path).page().read_text()
+    assert (
+        "Env: the mean gap of an instance is unknown, or 0 as where all arms are equally good"
+        in leaderboards.Results(tmp_path).page().read_text()
+    )
 
 
 # ---- places ----

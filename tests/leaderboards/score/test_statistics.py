@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
+    bounded_interval,
     flip_test,
     improvement,
     improvements,
@@ -26,6 +27,7 @@ from leaderboards.score.statistics import (
     quantile_interval,
     quantile_intervals,
     rank,
+    ratio_interval,
     repetitions_needed,
     repetitions_needed_each,
     score_interval,
@@ -140,6 +142,32 @@ def test_one_stratum_is_the_plain_interval_and_two_are_welchs() -> None:
     two = stratified_mean([x, y])
     assert (two.low, two.high) == pytest.approx((welch.low / 2, welch.high / 2))
     assert not stratified_mean([x, np.array([1.0])]).is_known
+    assert not stratified_mean([np.ones(5), np.zeros(4)]).is_known, "equal values have no spread"
+
+
+def test_ratios_of_means_are_those_whose_difference_is_none() -> None:
+    x, y = rng(30).normal(3, 1, 12), rng(31).normal(2, 0.5, 12)
+    found = ratio_interval(x, y, 0.9)
+    assert found.estimate == pytest.approx(x.mean() / y.mean())
+    for end in (found.low, found.high):
+        assert scipy.stats.ttest_1samp(x - end * y, 0.0).pvalue == pytest.approx(0.1)
+    less = ratio_interval(x - y, y)
+    assert (less.low, less.high) == pytest.approx((ratio_interval(x, y).low - 1, ratio_interval(x, y).high - 1))
+    assert not ratio_interval(x, rng(32).normal(0, 1, 12)).is_known, "a mean that may be 0 has no ratio"
+    assert not ratio_interval(x[:1], y[:1]).is_known
+
+
+@pytest.mark.parametrize(("share", "n"), [(0.02, 30), (0.5, 10), (0.9, 60)])
+def test_intervals_of_shares_hold_for_every_number_of_runs(share: float, n: int) -> None:
+    draws = rng(33).random((400, n)) < share
+    missed = sum(share not in bounded_interval(each, 0.0, 1.0) for each in draws.astype(np.float64))
+    assert scipy.stats.binomtest(missed, 400, 0.05, "greater").pvalue > 1e-3
+    found = bounded_interval(2 * draws[0].astype(np.float64) - 1, -1.0, 1.0)
+    plain = bounded_interval(draws[0].astype(np.float64), 0.0, 1.0)
+    assert (found.low, found.high) == pytest.approx((2 * plain.low - 1, 2 * plain.high - 1))
+    assert found.low <= found.estimate <= found.high
+    with pytest.raises(ValueError, match="x: expected values from 0 to 1, got 0 to 2"):
+        bounded_interval(np.array([0.0, 2.0]), 0.0, 1.0)
 
 
 def test_a_paired_difference_is_scipys_and_forgets_what_both_share() -> None:
