@@ -20,7 +20,7 @@ import numpy as np
 from leaderboards.play.feedback import IMMEDIATE, parse_feedback
 from leaderboards.play.spec import canonical_json
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import Interval, paired_difference
+from leaderboards.score.statistics import Interval, paired_difference, ratio_interval
 from leaderboards.score.summary import Summary
 
 __all__ = ["KINDS", "DelayCost", "DelayStudy", "delay_studies"]
@@ -45,7 +45,7 @@ class DelayCost:
         regret: Mean final cumulative regret over the blocks compared.
         base: The same under immediate feedback.
         difference: Mean paired difference, the former minus the latter.
-        relative: The difference and its ends over `base`; NaN if that is 0.
+        relative: The mean difference over `base`, with Fieller's interval; NaN if that is 0.
     """
 
     task: str
@@ -122,8 +122,5 @@ def _cost(task: str, strength: float, immediate: AgentScores, scores: AgentScore
     y = immediate.finals["cumulative_regret"][immediate.rows(blocks)]
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return None
-    difference, base = paired_difference(x, y), float(y.mean())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, estimate, high = np.array([difference.low, difference.estimate, difference.high]) / (base or np.nan)
-    relative = Interval(float(estimate), float(low), float(high), difference.n, difference.level)
-    return DelayCost(task, strength, float(x.mean()), base, difference, relative)
+    difference, relative = paired_difference(x, y), ratio_interval(x - y, y)
+    return DelayCost(task, strength, float(x.mean()), float(y.mean()), difference, relative)
