@@ -32,6 +32,7 @@ __all__ = [
     "audit_band",
     "audit_reports",
     "band_report",
+    "proportion",
 ]
 
 Named = str | tuple[str, Mapping[str, Any]]

@@ -63,6 +63,9 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # which an argument of the row's end above would begin with, as would a star
+    "*": "{*}",
     **{c: f"\\{c}" for c in "&%$#_{}"},
 }
 

@@ -15,7 +15,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
-from leaderboards.show.paper import draw_panels, metric_panels, paper_style
+from leaderboards.show.paper import draw_panels, escape_latex, metric_panels, paper_style
 from leaderboards.show.shared import make_site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
@@ -44,7 +44,8 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     assert sum(line.startswith("| Uniform | 1.00 | 1.00 |") for line in markdown) == 1
     assert any(r"\$x\_1\$ \| \<b\>" in line for line in markdown)
     latex = (tmp_path / "out" / "scores.tex").read_text()
-    assert r"50 \% \& \$x\_1\$ | \textless{}b\textgreater{}" in latex
+    assert r"50 \% \& \$x\_1\$ \textbar{} \textless{}b\textgreater{}" in latex
+    assert escape_latex("[a] *b*") == "{[}a] {*}b{*}"
     assert latex.count(r"\\") == 1 + len(AGENTS) + 1
 
 
