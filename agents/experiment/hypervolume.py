@@ -29,6 +29,7 @@ from agents.core.acquisition import LogExpectedImprovement, Predictive
 
 __all__ = ["LogHypervolumeImprovement", "boxes_above", "hypervolume", "is_dominated", "reference_of"]
 
+_GAIN = LogExpectedImprovement(0.0)  # of what is gained beyond an edge, by the distance from it
 _LEAST_SD = 1e-100  # far below that of any outcome: where data leave no doubt it keeps quotients finite
 _FAR = 1e4  # deviations beyond a limit from which the hazard of a normal variable is its distance, to 8 digits
 
@@ -123,12 +124,12 @@ class LogHypervolumeImprovement:
         return value, np.asarray(gradient)
 
     @cached_property
-    def _edges(self) -> list[tuple[list[float], Int[np.ndarray, " b"], Int[np.ndarray, " b"]]]:
+    def _edges(self) -> list[tuple[Float[np.ndarray, " e"], Int[np.ndarray, " b"], Int[np.ndarray, " b"]]]:
         """Of each outcome with a direction the finite edges of boxes, and the lower and upper ones by their places."""
         out = []
         for low, high in zip(self.lower.T, self.upper.T, strict=True):
             edges, which = np.unique(np.concatenate([low, high, [np.inf]]), return_inverse=True)
-            out.append((edges[:-1].tolist(), which[: len(low)], which[len(low) : -1]))
+            out.append((edges[:-1], which[: len(low)], which[len(low) : -1]))
         return out
 
     def _value(
@@ -138,8 +139,8 @@ class LogHypervolumeImprovement:
         sd, m = np.maximum(sd, _LEAST_SD), self.lower.shape[1]
         by_mean, by_sd = np.zeros_like(mu), np.zeros_like(sd)
         # By logarithms, so that a gain that is next to impossible, as beyond a limit out of reach, still has a slope.
-        scores = [[LogExpectedImprovement(edge) for edge in edges] for edges, _, _ in self._edges]
-        gains = [_columns([score(mu[:, j], sd[:, j]) for score in scores[j]], -np.inf) for j in range(m)]
+        above = [(mu[:, j, None] - edges, sd[:, j, None] + 0 * edges) for j, (edges, _, _) in enumerate(self._edges)]
+        gains = [_with_infinity(_GAIN(d.ravel(), s.ravel()).reshape(d.shape), -np.inf) for d, s in above]
         in_box = np.zeros((len(mu), len(self.lower)))
         for gain, (_, low, high) in zip(gains, self._edges, strict=True):
             in_box += gain[:, low] + np.log(-np.expm1(_ratio(gain, low, high)))
@@ -148,9 +149,9 @@ class LogHypervolumeImprovement:
         for j in range(m) if slopes else ():
             _, low, high = self._edges[j]
             ratio = np.exp(_ratio(gains[j], low, high))
-            found = [score.slopes(mu[:, j], sd[:, j]) for score in scores[j]]
-            for out, i in ((by_mean, 0), (by_sd, 1)):
-                slope = _columns([each[i] for each in found], 0.0)
+            d, s = above[j]
+            for out, found in zip((by_mean, by_sd), _GAIN.slopes(d.ravel(), s.ravel()), strict=True):
+                slope = _with_infinity(found.reshape(d.shape), 0.0)
                 out[:, j] = (share * (slope[:, low] - ratio * slope[:, high]) / (1 - ratio)).sum(axis=1)
         z = (mu[:, m:] - self.least) / sd[:, m:]
         log_kept = log_ndtr(z)
@@ -160,9 +161,9 @@ class LogHypervolumeImprovement:
         return volume + log_kept.sum(axis=1), by_mean, by_sd
 
 
-def _columns(each: Sequence[Float[np.ndarray, " n"]], beyond: float) -> Float[np.ndarray, "n e"]:
+def _with_infinity(each: Float[np.ndarray, "n e"], beyond: float) -> Float[np.ndarray, "n e1"]:
     """Columns for the edges of boxes, with what holds for an edge at infinity as the last."""
-    return np.column_stack([*each, np.full(len(each[0]), beyond)])
+    return np.concatenate([each, np.full((len(each), 1), beyond)], axis=1)
 
 
 def _ratio(gain: Float[np.ndarray, "n e"], low: Int[np.ndarray, " b"], high: Int[np.ndarray, " b"]) -> np.ndarray:

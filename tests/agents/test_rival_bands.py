@@ -266,6 +266,7 @@ def test_amm_at_a_larger_regulariser_is_below_the_theorem() -> None:
     assert AnalyticMixture()(context) <= AbbasiYadkori()(context) <= InformationGain()(context)
 
 
+@pytest.mark.no_cover
 def test_slack_under_errors_that_the_pulls_line_up() -> None:
     """Errors of the sign of the last residual push the estimate away: the band must hold all the same.
 

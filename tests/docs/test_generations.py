@@ -27,6 +27,7 @@ def scores(summary: Summary) -> BoardScores:
     return found
 
 
+@pytest.mark.no_cover
 def test_a_board_has_no_move_against_itself(core: Summary) -> None:
     found = scores(core)
     assert [(move.before, move.after) for move in moves(found, found)] == [

@@ -57,6 +57,7 @@ def shown(watcher: Watcher) -> tuple[str, bool]:
     return re.sub(r"[\d.,]+ runs a minute", "x runs a minute", text), complete  # which a clock decides
 
 
+@pytest.mark.no_cover
 def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
     own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

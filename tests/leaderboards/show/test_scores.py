@@ -50,6 +50,7 @@ def site(scored: Path) -> Site:
     return make_site(summarise(Store(scored)))
 
 
+@pytest.mark.no_cover
 def test_every_criterion_has_a_tab_that_says_what_it_rests_on(site: Site) -> None:
     (table,) = score_tables(site)
     assert [tab.by for tab in table.tabs] == list(RANKED_BY)
