@@ -57,14 +57,18 @@ class Command:
             words, env=environment, text=True, start_new_session=True, preexec_fn=_hears, **options
         )
 
-    def processes(self, having: str = "") -> list[int]:
-        """Processes other than the first one that came of it and run, whose command line holds `having`."""
+    def processes(self, having: str = "", *, children: bool = False) -> list[int]:
+        """Processes other than the first one that came of it and run, whose command line holds `having`.
+
+        One that starts another program looks like two for a moment; its copy is none of the first one's `children`.
+        """
         found = []
         for folder in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if folder.name.isdigit() and f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes():
-                    running = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-                    if running and int(folder.name) != self.process.pid and having in (folder / "cmdline").read_text():
+                    state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+                    asked = state != "Z" and (not children or int(parent) == self.process.pid)
+                    if asked and int(folder.name) != self.process.pid and having in (folder / "cmdline").read_text():
                         found.append(int(folder.name))
         return found
 
@@ -219,7 +223,7 @@ def test_a_second_signal_ends_it_at_once(folder: Folder) -> None:
 def test_a_worker_that_is_stopped_is_replaced(folder: Folder) -> None:
     command = folder.run(pause=0.15)  # long enough for its worker to be found before all runs are done
     command.wait_for(folder.progress)
-    (worker,) = command.processes("popen_loky")
+    (worker,) = command.processes("popen_loky", children=True)
     os.kill(worker, signal.SIGSTOP)
     code, output, errors = command.end()
     assert code == 0
