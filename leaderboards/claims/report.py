@@ -324,6 +324,7 @@ def _render(template: str, **context: Any) -> str:
     templates.filters["rows_of"] = rows_of
     templates.filters["reading"] = lambda claim: f" *({claim['reading']})*" if claim["reading"] else ""
     templates.filters["expected"] = lambda claim: "–" if claim["estimate"] is None else claim["range"]
+    templates.filters["plain"] = lambda text: re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text.replace("*", ""))
     templates.globals["findings"] = findings
     templates.globals["parts"] = parts
     templates.globals["most_rows"] = _MOST_ROWS

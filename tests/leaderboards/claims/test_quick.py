@@ -72,6 +72,7 @@ def test_stable_claims_agree(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert claims
     assert {claim["verdict"] for claim in claims.values()} == {"agrees"}, claims
     page = (tmp_path / "claims.html").read_text()
+    assert "](" not in page, "a link as Markdown has it"
     for claim in claims.values():
         assert f'id="{claim["name"]}"' in page
     assert f"## {name}" in (tmp_path / "claims.md").read_text()
