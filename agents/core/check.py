@@ -53,14 +53,13 @@ def check_agent(
     The clauses: actions are valid, not too many, and never none while nothing is pending, of an agent with fixed
     batches exactly as many as are asked for; so are recommendations, from before the first feedback on; a band has a
     mean and a half-width for each arm, none of them NaN; selecting does not change beliefs, neither the band nor the
-    recommendation nor what a base class counts; an agent that declares contexts selects and
-    recommends among the arms offered to it, and plays as before if these are all;
-    inputs are not modified; equal seeds give equal actions, also after an episode before; a fresh agent with a restored
-    state continues with the same actions; the order within a delivery of feedback does not matter; problems with a
-    single arm and with duplicated arms work, and so does one that states only what the agent `needs`; a failed
-    evaluation raises no error; a base class keeps something of the feedback. An agent that declares `delayed` also
-    gets feedback three evaluations late, and is restored while evaluations are pending. It may ignore them, as Uniform
-    does.
+    recommendation nor what a base class counts; an agent that declares contexts selects and recommends among the arms
+    offered to it, and plays as before if these are all; inputs are not modified; equal seeds give equal actions, also
+    after an episode before; a fresh agent with a restored state continues with the same actions; the order within a
+    delivery of feedback does not matter; problems with a single arm and with duplicated arms work, and so does one that
+    states only what the agent `needs`; a failed evaluation raises no error; a base class keeps something of the
+    feedback. An agent that declares `delayed` also gets feedback three evaluations late, and is restored while
+    evaluations are pending. It may ignore them, as Uniform does.
 
     The agent plays in a thread of its own, so that a call that does not return is named.
 

@@ -139,7 +139,9 @@ class LogHypervolumeImprovement:
         sd, m = np.maximum(sd, _LEAST_SD), self.lower.shape[1]
         by_mean, by_sd = np.zeros_like(mu), np.zeros_like(sd)
         # By logarithms, so that a gain that is next to impossible, as beyond a limit out of reach, still has a slope.
-        above = [(mu[:, j, None] - edges, sd[:, j, None] + 0 * edges) for j, (edges, _, _) in enumerate(self._edges)]
+        above = [
+            np.broadcast_arrays(mu[:, j, None] - edges, sd[:, j, None]) for j, (edges, _, _) in enumerate(self._edges)
+        ]
         gains = [_with_infinity(_GAIN(d.ravel(), s.ravel()).reshape(d.shape), -np.inf) for d, s in above]
         in_box = np.zeros((len(mu), len(self.lower)))
         for gain, (_, low, high) in zip(gains, self._edges, strict=True):

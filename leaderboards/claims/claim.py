@@ -1,11 +1,11 @@
 """A claim: a statement of a paper, our figure for it, and the range in which that figure must lie.
 
 The verdict is read off the 95 % interval over repetitions; after k looks, of which the earlier ones led to more runs,
-off that of 1 - 5 % / k. Where a statement puts one thing before another, and all of
-the interval lies within a tenth of a tie, on whichever side, there is *no difference*: a tenth is what the papers' own
-"about" and "comparable" are read as. Else it *agrees* if all of the interval lies in the range that the statement
-means, *disagrees* if all of it lies outside, and *cannot be told* otherwise. A claim that nothing here measures is
-*not testable here*. What the words of papers mean is in docs/guides/verdicts.md, the same for all.
+off that of 1 - 5 % / k. Where a statement puts one thing before another, and all of the interval lies within a tenth of
+a tie, on whichever side, there is *no difference*: a tenth is what the papers' own "about" and "comparable" are read
+as. Else it *agrees* if all of the interval lies in the range that the statement means, *disagrees* if all of it lies
+outside, and *cannot be told* otherwise. A claim that nothing here measures is *not testable here*. What the words of
+papers mean is in docs/guides/verdicts.md, the same for all.
 """
 
 from __future__ import annotations

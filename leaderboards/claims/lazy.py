@@ -23,9 +23,10 @@ from agents.core.widths import FiniteBayes, WidthContext
 from gpbandit_envs.gp.linalg import solve_lower
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim
+from leaderboards.claims.measures import share
 from leaderboards.claims.runs import Runs
 from leaderboards.play.run import one_blas_thread
-from leaderboards.score.statistics import Interval, mean_interval, proportion
+from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["BATCH", "CLAIMS", "HORIZON", "play", "study"]
 
@@ -108,18 +109,13 @@ def _saved(column: str, runs: Runs) -> Interval:
     return mean_interval(np.log10(eager / np.maximum(lazy, 1e-9)), runs.level)
 
 
-def _same(runs: Runs) -> Interval:
-    same = runs.column("lazy", "same", runs.together("lazy"))[:, 0]
-    return proportion(int(same.sum()), len(same), runs.level)
-
-
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         "same-choices",
         "section 3",
         "Lazy variances change no choice.",
         "share of runs whose pulls are those of the eager form",
-        _same,
+        share("lazy", "same"),
         low=0.99,  # which takes 367 runs without an exception: an interval of fewer that all agree begins below
     ),
     Claim(

@@ -30,8 +30,9 @@ from agents.core.regret_bounds import batched_ucb_bound, gain_within_batch, rkhs
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim
+from leaderboards.claims.measures import share
 from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, mean_interval, paired_difference, proportion
+from leaderboards.score.statistics import Interval, mean_interval, paired_difference
 
 __all__ = ["CLAIMS", "HORIZON", "Batch", "Task", "apart", "draw_task", "shrunk", "study"]
 
@@ -234,11 +235,6 @@ def _figure(row: str, column: str, runs: Runs) -> Interval:
     return mean_interval(runs.column(row, column, runs.together(row))[:, 0], runs.level)
 
 
-def _share(row: str, column: str, runs: Runs) -> Interval:
-    hits = runs.column(row, column, runs.together(row))[:, 0]
-    return proportion(int(hits.sum()), len(hits), runs.level)
-
-
 def _bkb_over_gp_ucb(runs: Runs) -> Interval:
     both = runs.together("BKB", "GP-UCB")
     x, y = (np.log(runs.column(row, "regret", both)[:, 0]) for row in ("BKB", "GP-UCB"))
@@ -419,7 +415,7 @@ _BPE = (
         "With the data of one batch alone, all means are inside the band after every batch, with probability 1 - "
         "delta.",
         "share of runs in which they are",
-        lambda runs: _share("BPE", "held", runs),
+        share("BPE", "held"),
         low=1 - DELTA,  # which takes 72 runs without an exception
     ),
     Claim(

@@ -27,6 +27,7 @@ from leaderboards.score.statistics import (
     loglog_slope,
     mean_interval,
     paired_difference,
+    proportion,
     ratio_interval,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "over_environments",
     "rank_correlations",
     "ratio_to_uniform",
+    "share",
     "simple_in",
 ]
 
@@ -203,6 +205,16 @@ def lower_simple(pairs: Sequence[tuple[str, str]]) -> Measure:
         played = runs.together(*(row for pair in pairs for row in pair))
         x, y = (np.stack([runs.column(p[k], "regret", played).min(axis=1) for p in pairs]) for k in (0, 1))
         return bounded_interval(np.mean((x < y) + 0.5 * (x == y), axis=0), 0.0, 1.0, runs.level)
+
+    return measure
+
+
+def share(row: str, column: str) -> Measure:
+    """Share of the runs of a row in which a column of the study is 1."""
+
+    def measure(runs: Runs) -> Interval:
+        hits = runs.column(row, column, runs.together(row))[:, 0]
+        return proportion(int(hits.sum()), len(hits), runs.level)
 
     return measure
 

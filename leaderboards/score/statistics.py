@@ -403,7 +403,8 @@ def bounded_interval(x: Float[np.ndarray, " n"], least: float, most: float, leve
         ValueError: for an empty sample, a value outside the bounds, or a level outside (0, 1).
 
     Reference: Waudby-Smith and Ramdas (2024), *Estimating means of bounded random variables by betting*, Journal of the
-    Royal Statistical Society B 86(1), Theorem 3 and section 4.2.
+    Royal Statistical Society B 86(1), the hedged capital process; its text could not be consulted, and the coverage is
+    tested.
     """
     x = _sample(x)
     _check_level(level)
@@ -416,7 +417,7 @@ def bounded_interval(x: Float[np.ndarray, " n"], least: float, most: float, leve
     bets = np.sqrt(2 * math.log(2 / (1 - level)) / (n * np.concatenate([[0.25], variances[:-1]])))
     m = np.linspace(0, 1, _MEANS)[:, None]
     with np.errstate(divide="ignore"):
-        # No bet may lose more than three quarters of what there is, as the paper has it.
+        # No bet may lose more than three quarters of what there is.
         up, down = (np.minimum(bets, 0.75 / side) for side in (m, 1 - m))
     won = [np.log1p(sign * bet * (u - m)).cumsum(axis=1).max(axis=1) for sign, bet in ((1, up), (-1, down))]
     held = np.flatnonzero(np.maximum(*won) < math.log(2 / (1 - level)))
