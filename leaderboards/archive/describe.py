@@ -29,6 +29,7 @@ from gpbandit_envs.registry import ENVIRONMENTS
 from gpbandit_envs.version import __version__
 from leaderboards.archive.read import Board, pack_board
 from leaderboards.archive.sign_offs import sign_off
+from leaderboards.play.spec import Ref
 from leaderboards.score.spent import spent
 from leaderboards.store.kept import KEPT
 
@@ -136,11 +137,18 @@ def citation(board: Board) -> str:
 def run_table(board: Board) -> pd.DataFrame:
     """One row a run: what was played, how it ended, and the finals of what is kept."""
     standing, numbers, rows = board.standings(), _numbers(board), []
+    texts: dict[str, str] = {}  # of what thousands of runs share
+
+    def settings(ref: Ref) -> str:
+        if ref.key not in texts:
+            texts[ref.key] = json.dumps(dict(ref.kwargs), sort_keys=True)
+        return texts[ref.key]
+
     for key, run in board.entries().items():
         spec, kept = run.spec, board.kept(key)
         values = (
-            *(spec.agent.label, spec.agent.id, json.dumps(dict(spec.agent.kwargs), sort_keys=True)),
-            *(spec.env.label, spec.env.id, json.dumps({**spec.env.kwargs, **spec.member}, sort_keys=True)),
+            *(spec.agent.label, spec.agent.id, settings(spec.agent)),
+            *(spec.env.label, spec.env.id, settings(spec.built)),
             *(spec.repetition, spec.horizon, spec.feedback, run.status, standing(run), run.facts.get("optimum")),
             *(run.file, None if kept is None else numbers[key]),
         )

@@ -309,6 +309,8 @@ def read_agent(
         columns = {
             field: column.to_numpy() for field, column in zip(parquet.schema_arrow.names, parquet.read().columns)
         }
+        # Of all runs at once; each is then a part of it, whose last value is still to be put in double precision.
+        columns |= {name: columns[name].astype(np.float64) for name in KEPT} | {"t": columns["t"].astype(np.int64)}
         agent, origins = Ref(**header["agent"]), [Origin.model_validate(value) for value in header["origins"]]
         members = [task.pop("members", {}) for task in header["tasks"]]
         tasks = [{**task, "env": _shared_env(json.dumps(task["env"]))} for task in header["tasks"]]
@@ -390,8 +392,7 @@ def _kept_from_json(values: Mapping[str, Any], columns: Mapping[str, np.ndarray]
     if "digest" not in values:
         return None
     finals = {name: math.nan if value is None else float(value) for name, value in zip(KEPT, values["finals"])}
-    curves = {name: columns[name].astype(np.float64) for name in KEPT}
-    t = columns["t"].astype(np.int64)
+    curves, t = {name: columns[name] for name in KEPT}, columns["t"]
     if not len(t) or t[-1] != values["rows"] or (np.diff(t) <= 0).any():
         raise ValueError("the kept evaluations of a run do not end at its horizon")
     for name, final in finals.items():

@@ -19,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which few commands do
 from jaxtyping import Float
 
 from gpbandit_envs.registry import WITH_DATA

@@ -50,6 +50,7 @@ __all__ = [
     "board_folder",
     "board_names",
     "board_of",
+    "board_parts",
     "newest_generation",
     "note_board",
     "open_results",
@@ -155,8 +156,13 @@ class Board(StoreView):
 
     def _current(self, name: str) -> str | None:
         """The fingerprint that the agent of a file has as it is installed."""
-        run = next((run for run in self._entries.values() if run.file == name), None)
-        return self.index.files[name].source.fingerprint if run is None else fingerprint(run.spec.agent)
+        agent = self._agents.get(name)
+        return self.index.files[name].source.fingerprint if agent is None else fingerprint(agent)
+
+    @functools.cached_property
+    def _agents(self) -> dict[str, Ref]:
+        """The agent of each file that has runs."""
+        return {run.file: run.spec.agent for run in self._entries.values()}
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
         """As the index has it; runs of an agent whose code has changed since are historical."""
@@ -335,9 +341,14 @@ def board_folder(name: str) -> Path:
 
 def board_names() -> list[str]:
     """Names of the boards that come with the package, each with its parts; earlier generations are last."""
+    return [name for one, parts in board_parts().items() for name in (one, *parts)]
+
+
+def board_parts() -> dict[str, tuple[str, ...]]:
+    """Names of the whole boards that come with the package, earlier generations last, and those of their parts."""
     whole = sorted(_whole_boards(), key=lambda name: (bool(newest_generation(name)), not name.startswith(_FIRST), name))
     parts = {name: load_suite(name).part_of for name in suite_names()}
-    return [name for one in whole for name in (one, *(part for part, of in parts.items() if of == one))]
+    return {one: tuple(part for part, of in parts.items() if of == one) for one in whole}
 
 
 def _whole_boards() -> list[str]:

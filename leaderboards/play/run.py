@@ -10,6 +10,7 @@ import errno
 import hashlib
 import logging
 import math
+import sys
 import sysconfig
 import traceback
 import warnings
@@ -764,6 +765,15 @@ class Oracle:
 
 _depth = 0
 _warm = False
+_controller: tuple[int, ThreadpoolController] | None = None
+
+
+def _loaded_libraries() -> ThreadpoolController:
+    """The libraries with threads, looked for where modules have come: looking takes 2 ms, a short run 5."""
+    global _controller
+    if _controller is None or _controller[0] != len(sys.modules):
+        _controller = len(sys.modules), ThreadpoolController()
+    return _controller[1]
 
 
 @contextmanager
@@ -781,7 +791,7 @@ def one_blas_thread() -> Iterator[None]:
         # SciPy brings a BLAS of its own, which is pinned only if it is loaded by now.
         import scipy.linalg.blas
 
-        with ThreadpoolController().limit(limits=1, user_api="blas"):
+        with _loaded_libraries().limit(limits=1, user_api="blas"):
             if not _warm:
                 # OpenBLAS takes a buffer at its first product; once memory has run out, it would try for ever.
                 A = np.eye(64)

@@ -100,6 +100,7 @@ class Ref:
 
 
 _NO_MEMBER: Mapping[str, Any] = MappingProxyType({})
+_RANGES = (("repetition", 0, MANY), ("horizon", 1, MANY), ("seed", 0, _LARGEST_SEED))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,19 +129,20 @@ class RunSpec:
     seed: int = 0
     feedback: str = "on_request"
     member: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    _member: str = field(init=False, repr=False, compare=False)  # its canonical JSON
 
     def __post_init__(self) -> None:
         if not isinstance(self.member, Mapping):
             raise TypeError(f"member: expected a mapping from names to values, got {self.member!r}")
         if both := [name for name in self.member if name in self.env.kwargs]:
             raise ValueError(f"member: expected settings that {self.env.id!r} does not have yet, got {both[0]!r}")
-        object.__setattr__(self, "member", _checked_member(self.env.id, self.member) if self.member else _NO_MEMBER)
-        for name, least, most in (
-            ("repetition", 0, MANY),
-            ("horizon", 1, MANY),
-            ("seed", 0, _LARGEST_SEED),
-        ):
+        member, text = _checked_member(self.env.id, self.member) if self.member else (_NO_MEMBER, "")
+        object.__setattr__(self, "member", member)
+        object.__setattr__(self, "_member", text)
+        for name, least, most in _RANGES:
             value = getattr(self, name)
+            if type(value) is int and least <= value <= most:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
             if value > most:
@@ -160,9 +162,9 @@ class RunSpec:
     def key(self) -> str:
         """First 128 bits of the SHA-256 of the canonical JSON, in hexadecimal; labels do not enter."""
         # Put together from what thousands of runs share; the names are in order.
-        member = f'"member":{canonical_json(self.member)},' if self.member else ""
+        member = f'"member":{self._member},' if self._member else ""
         text = (
-            f'{{"agent":{self.agent.key},"env":{self.env.key},"feedback":{json.dumps(self.feedback)},'
+            f'{{"agent":{self.agent.key},"env":{self.env.key},"feedback":{_text_json(self.feedback)},'
             f'"horizon":{self.horizon},{member}"repetition":{self.repetition},"seed":{self.seed}}}'
         )
         return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
@@ -211,18 +213,25 @@ def _shared_ref(text: str) -> Ref:
     return Ref(**json.loads(text))
 
 
-def _checked_member(id: str, member: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of a member of the environment `id`, as JSON values."""
+@functools.lru_cache(maxsize=256)
+def _text_json(text: str) -> str:
+    return json.dumps(text)
+
+
+def _checked_member(id: str, member: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The settings of a member of the environment `id`, as JSON values, and their canonical JSON."""
     with suppress(TypeError):  # of values that have no JSON form as they are
         if all(isinstance(name, str) for name in member):
             return _shared_member(id, json.dumps(dict(member)))
-    return Ref(id, member).kwargs
+    found = Ref(id, member).kwargs
+    return found, canonical_json(found)
 
 
 @functools.lru_cache(maxsize=4096)
-def _shared_member(id: str, text: str) -> Mapping[str, Any]:
-    """The settings with this JSON form, which all agents of a board share."""
-    return Ref(id, json.loads(text)).kwargs
+def _shared_member(id: str, text: str) -> tuple[Mapping[str, Any], str]:
+    """The settings with this JSON form, which all agents of a board share, and their canonical JSON."""
+    found = Ref(id, json.loads(text)).kwargs
+    return found, canonical_json(found)
 
 
 @functools.lru_cache(maxsize=4096)

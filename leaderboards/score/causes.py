@@ -247,7 +247,7 @@ class _Ends:
         if len(t) - middle < 3 or not (np.isfinite(regret).all() and np.isfinite(gaps).all()):
             return None
         cost = (regret[:, -1] - regret[:, middle]) / ((t[-1] - t[middle]) * gaps)
-        first = np.array([_straight_from(t, each) for each in regret])
+        first = _straight_from(t, regret)
         at = np.minimum(first, len(t) - 2)
         rows = np.arange(len(regret))
         lost = regret[:, -1] - regret[rows, at]
@@ -292,21 +292,23 @@ def _alike(uniform: AgentScores | None, block: Block, regret: float, error: floa
     return float((np.abs(draws - regret) <= errors + error).mean())
 
 
-def _straight_from(t: np.ndarray, regret: Float[np.ndarray, " p"]) -> int:
-    """The first of the kept evaluations from which on cumulative regret grows along a straight line to its end.
+def _straight_from(t: np.ndarray, regret: Float[np.ndarray, "n p"]) -> np.ndarray:
+    """By repetition, the first kept evaluation from which on cumulative regret grows along a straight line to its end.
 
     Each point is known to a relative error of `_ROUNDING`: the line through the ends may be off a point between by its
     own error and those of the ends, that of the start with its weight.
     """
-    T, end = t[-1], regret[-1]
-    error = _ROUNDING * np.abs(regret)
-    found = len(t) - 1
+    T, error = t[-1], _ROUNDING * np.abs(regret)
+    found = np.full(len(regret), len(t) - 1)
+    straight = np.arange(len(regret))  # those that are straight so far
     for i in range(len(t) - 2, -1, -1):
         left = (T - t[i:]) / (T - t[i])
-        line = end - left * (end - regret[i])
-        if (np.abs(regret[i:] - line) > error[i:] + left * error[i] + error[-1]).any():
+        R, E = regret[straight, i:], error[straight, i:]
+        line = R[:, -1:] - left * (R[:, -1:] - R[:, :1])
+        straight = straight[(np.abs(R - line) <= E + left * E[:, :1] + E[:, -1:]).all(axis=1)]
+        if not len(straight):
             break
-        found = i
+        found[straight] = i
     return found
 
 

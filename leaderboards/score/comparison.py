@@ -125,7 +125,7 @@ def compare_with(
         known = [name for name in ranked if np.isfinite(x).all() and np.isfinite(others[name].finals[metric]).all()]
         if known:
             Y = np.stack([others[name].finals[metric] for name in known])
-            curves = np.stack([mine.curves[metric] - others[name].curves[metric] for name in known])
+            curves = mine.curves[metric] - np.stack([others[name].curves[metric] for name in known])
             found |= zip(known, _compared(own, metric, blocks, x, Y, curves, ranking, first, known))
     for name in seconds:
         if name not in ranked:

@@ -32,7 +32,7 @@ from jaxtyping import Float
 from leaderboards.score.metrics import BEST_SO_FAR
 from leaderboards.score.rankings import RANKED_BY, ranked_on, tested
 from leaderboards.score.scores import AgentScores, Block
-from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_mean
+from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_means
 from leaderboards.score.summary import Summary
 
 __all__ = ["LEAST_TASKS", "BoardScores", "board_scores", "run_scores", "task_scores", "why_no_score", "wins"]
@@ -185,7 +185,7 @@ def board_scores(
         agents,
         {name: known[name] for name in agents if name in known},
         S,
-        tuple(_at_most_100(stratified_mean([Y[:, j] for Y in strata])) for j in range(len(agents))),
+        tuple(map(_at_most_100, stratified_means(strata))),
         tuple(map(_at_most_100, mean_intervals(S.T))),
         rank(-rows, tested(-rows, agents, own, ends=False).p),
         is_wide,

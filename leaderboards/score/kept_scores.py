@@ -41,15 +41,11 @@ def scores_of(kept: KeptRun) -> KeptScores:
     finals["average_regret"] = finals["cumulative_regret"] / T
     finals["batch_length"] = T / finals["batches"]
     finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
-    for name, metric in METRICS.items():
-        if metric.of is not None:
-            finals.setdefault(name, np.nan)
-            if metric.has_curve:
-                curves.setdefault(name, np.full(len(kept.t), np.nan))
-    ordered = [name for name, metric in METRICS.items() if metric.of is not None]
+    unknown = np.full(len(kept.t), np.nan)
+    ordered = {name: metric.has_curve for name, metric in METRICS.items() if metric.of is not None}
     return KeptScores(
-        {name: curves[name] for name in ordered if name in curves},
-        {name: finals[name] for name in ordered},
+        {name: curves.get(name, unknown) for name, has_curve in ordered.items() if has_curve or name in curves},
+        {name: finals.get(name, np.nan) for name in ordered},
         {},
         kept.best_mean,
         best=curves["simple_regret"],

@@ -12,6 +12,7 @@ Of tasks on arms and on boxes, or with different feedback, few agents play all: 
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -30,7 +31,8 @@ from leaderboards.score.statistics import (
     flip_test,
     levelled,
     rank,
-    stratified_mean,
+    sign_patterns,
+    stratified_means,
 )
 from leaderboards.score.summary import REFERENCES, Summary
 
@@ -221,12 +223,12 @@ def tested(Y: Float[np.ndarray, "n k"], agents: tuple[str, ...], own: Collection
     Whoever compares one policy with forty of a board asks forty questions, and not the 820 of the board.
     Without `ends` it has p-values alone, in half the time, see `flip_test`.
     """
-    of_all = flip_test(Y, _generator(), ends=ends)
+    of_all = flip_test(Y, _patterns(len(Y)), ends=ends)
     mine = np.array([name in own for name in agents])
     if not mine.any() or mine.all():
         return of_all
     asked = mine[:, None] ^ mine[None, :]
-    of_own = flip_test(Y, _generator(), asked, ends=ends)
+    of_own = flip_test(Y, _patterns(len(Y)), asked, ends=ends)
     return FlipTest(*(np.where(asked, getattr(of_own, f.name), getattr(of_all, f.name)) for f in fields(FlipTest)))
 
 
@@ -315,14 +317,18 @@ def overall_ranking(
     return OverallRanking(
         tuple(ranked),
         agents,
-        tuple(stratified_mean([R[:, j] for R in strata]) for j in range(len(agents))),
+        tuple(stratified_means(strata)),
         rank(weighted, tested(weighted, agents, own, ends=False).p),
         total,
     )
 
 
-def _generator() -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(_SEED))
+@functools.lru_cache(maxsize=4)
+def _patterns(n: int) -> Float[np.ndarray, "n m"]:
+    """The signs of n blocks, kept: drawing them takes as long as testing a dozen agents."""
+    found = sign_patterns(n, np.random.default_rng(np.random.SeedSequence(_SEED)))
+    found.flags.writeable = False
+    return found
 
 
 def no_better_than_uniform(summary: Summary, among: Container[str] | None = None) -> dict[str, dict[str, float]]:

@@ -55,10 +55,13 @@ __all__ = [
     "repetitions_needed",
     "repetitions_needed_each",
     "score_band",
+    "score_bands",
     "score_interval",
     "score_intervals",
+    "sign_patterns",
     "simultaneous_intervals",
     "stratified_mean",
+    "stratified_means",
 ]
 
 LEVEL = 0.95
@@ -71,6 +74,7 @@ LEAST_BLOCKS = 6
 _ROUNDING = 1e-9  # relative, of statistics
 _MEANS = 2_001  # that are tried, evenly spread between the bounds
 _BATCH = 32  # pairs at once: 1 MB, what the cache of a core holds
+_FEW_BLOCKS = 32  # up to which the product of pairs and signs is the faster one
 
 _FARTHEST = (
     3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
@@ -175,9 +179,7 @@ def mean_bands(Y: Float[np.ndarray, "k n p"], level: float = LEVEL) -> list[tupl
         Y: One sample of n repetitions each, shape `(k, n, p)`.
         level: Nominal coverage at each point by itself, in (0, 1).
     """
-    k, n, p = Y.shape
-    mean, low, high = mean_band(Y.transpose(1, 0, 2).reshape(n, k * p), level)
-    return list(zip(mean.reshape(k, p), low.reshape(k, p), high.reshape(k, p)))
+    return _bands(mean_band, Y, level)
 
 
 def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
@@ -252,6 +254,25 @@ def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nd
     return mean, np.where((low < 0) & (Y >= 0).all(axis=0), 0.0, low), high
 
 
+def score_bands(Y: Float[np.ndarray, "k n p"], level: float = LEVEL) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """`score_band` of k samples at once.
+
+    Args:
+        Y: One sample of n repetitions each, shape `(k, n, p)`.
+        level: Nominal coverage at each point by itself, in (0, 1).
+    """
+    return _bands(score_band, Y, level)
+
+
+def _bands(
+    band: Callable[[Float[np.ndarray, "n p"], float], tuple[np.ndarray, np.ndarray, np.ndarray]],
+    Y: Float[np.ndarray, "k n p"],
+    level: float,
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    k, n, p = Y.shape
+    return list(zip(*(values.reshape(k, p) for values in band(Y.transpose(1, 0, 2).reshape(n, k * p), level))))
+
+
 def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL) -> Interval:
     """Quantile with the interval between two order statistics, exact for any continuous distribution.
 
@@ -305,20 +326,32 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
     Raises:
         ValueError: without strata, for an empty one, or for a level outside (0, 1).
     """
+    return stratified_means([np.asarray(x)[:, None] for x in strata], level)[0]
+
+
+def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEVEL) -> list[Interval]:
+    """`stratified_mean` of k agents at once, which takes as long as that of a few.
+
+    Args:
+        strata: Values of each of E strata, one column an agent.
+        level: Nominal coverage of each by itself, in (0, 1).
+    """
     _check_level(level)
     if not strata or any(not len(x) for x in strata):
         raise ValueError("strata: expected at least one stratum, and none empty")
     n = np.array([len(x) for x in strata])
-    mean = float(np.mean([np.mean(x) for x in strata]))
-    if (n == 1).any():
-        return Interval(mean, np.nan, np.nan, int(n.sum()), level)
-    parts = np.array([np.var(x, ddof=1) for x in strata]) / n / len(strata) ** 2
-    variance = float(parts.sum())
-    if variance == 0:
-        return Interval(mean, np.nan, np.nan, int(n.sum()), level)
-    freedom = variance**2 / float((parts**2 / (n - 1)).sum())
-    half = float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * variance**0.5
-    return Interval(mean, mean - half, mean + half, int(n.sum()), level)
+    # Of rows that are contiguous sums are the same to the last bit whatever stands beside them.
+    rows = [np.ascontiguousarray(x.T, np.float64) for x in strata]
+    mean = np.stack([x.mean(axis=1) for x in rows], axis=1).mean(axis=1)
+    half = np.full(len(mean), np.nan)
+    if (n > 1).all():
+        parts = np.stack([x.var(axis=1, ddof=1) for x in rows], axis=1) / n / len(strata) ** 2
+        variance = parts.sum(axis=1)
+        differ = variance > 0
+        freedom = variance[differ] ** 2 / (parts[differ] ** 2 / (n - 1)).sum(axis=1)
+        half[differ] = scipy.special.stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance[differ])
+    ends = zip(mean.tolist(), (mean - half).tolist(), (mean + half).tolist())
+    return [Interval(estimate, low, high, int(n.sum()), level) for estimate, low, high in ends]
 
 
 # ---- two agents on the same blocks ----
@@ -506,16 +539,18 @@ def repetitions_needed_each(
     at = np.flatnonzero((differences != 0) & (sds > 0) & (normal <= most))
     effect, z, normal, tail = effect[at], z[at], normal[at], 1 - alphas[at] / 2
 
-    def are_enough(n: np.ndarray) -> np.ndarray:
-        miss = scipy.special.nctdtr(n - 1, effect * np.sqrt(n), scipy.special.stdtrit(n - 1, tail))
+    def are_enough(n: np.ndarray, of: np.ndarray) -> np.ndarray:
+        miss = scipy.special.nctdtr(n - 1, effect[of] * np.sqrt(n), scipy.special.stdtrit(n - 1, tail[of]))
         return np.isnan(miss) | (1 - miss >= power)  # SciPy has no number for a miss that is next to impossible
 
     low = np.maximum(2.0, np.floor(normal))
-    end = high = np.ceil(normal + z**2) + 10
-    while (apart := low < high).any():  # power grows with n
-        middle = (low + high) // 2
-        enough = are_enough(middle)
-        low, high = np.where(apart & ~enough, middle + 1, low), np.where(apart & enough, middle, high)
+    end = np.ceil(normal + z**2) + 10
+    high, tried = end.copy(), np.ceil(normal + z**2 / 2) - 1  # most often the number, or next to it
+    while len(left := np.flatnonzero(low < high)):  # power grows with n
+        n = np.clip(tried[left], low[left], high[left] - 1)
+        enough = are_enough(n, left)
+        low[left], high[left] = np.where(enough, low[left], n + 1), np.where(enough, n, high[left])
+        tried[left] = n + np.where(enough, -1, 1)
     found: list[int | None] = [2 if differs and sd == 0 else None for differs, sd in zip(differences != 0, sds)]
     for i, n, last in zip(at.tolist(), low.tolist(), end.tolist()):
         found[i] = int(n) if n < last and n <= most else None
@@ -631,7 +666,7 @@ def simultaneous_intervals(
 
 def flip_test(
     Y: Float[np.ndarray, "n k"],
-    rng: np.random.Generator,
+    rng: np.random.Generator | Float[np.ndarray, "n m"],
     family: Bool[np.ndarray, "k k"] | None = None,
     alpha: float = ALPHA,
     n_flips: int = 4999,
@@ -656,7 +691,7 @@ def flip_test(
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`.
-        rng: Source of the random patterns.
+        rng: Source of the random patterns; or these themselves, as `sign_patterns` gives them.
         family: Which pairs are asked about, shape `(k, k)`; a pair counts if either of its two entries is true. By
             default all of them. Fewer questions need less of a difference.
         alpha: Family-wise error rate, and one minus the coverage of the intervals together, in (0, 1).
@@ -705,14 +740,23 @@ def flip_test(
     clearest = np.argsort(-seen, kind="stable")
     # Patterns that are equal but for rounding count as equal, here and for intervals.
     reached = share(seen) * (1 - _ROUNDING)
-    weighted = np.where(some, D / np.sqrt(n * floored), 0.0).T
-    signs = _signs(n, rng, n_flips).T
+    weight = np.where(some, 1 / np.sqrt(n * floored), 0.0)
+    signs = rng if isinstance(rng, np.ndarray) else sign_patterns(n, rng, n_flips)
+    # With many blocks signs are put to the scores of agents, of which there are fewer than pairs; without what all
+    # agents of a block have in common, that a difference loses no digits.
+    of_agents = (Y - np.median(Y, axis=1, keepdims=True)).T @ signs if n > _FEW_BLOCKS else None
     kept = math.ceil(alpha * signs.shape[1]) - 1  # so many of the largest may lie above a critical value
     largest = np.zeros(signs.shape[1])  # by pattern, of a pair and of those less clear
     above, critical = np.ones(len(i)), np.zeros(len(i))
     for stop in range(len(i), 0, -_BATCH):
         start = max(stop - _BATCH, 0)
-        shares = weighted[clearest[start:stop]] @ signs
+        batch = clearest[start:stop]
+        if of_agents is None:
+            shares = (D[:, batch] * weight[batch]).T @ signs
+        else:
+            shares = of_agents[i[batch]]
+            shares -= of_agents[j[batch]]
+            shares *= weight[batch, None]
         shares *= shares
         for at in reversed(range(start, stop)):
             np.maximum(largest, shares[at - start], out=largest)
@@ -738,13 +782,13 @@ def flip_test(
     return found
 
 
-def _signs(n: int, rng: np.random.Generator, n_flips: int) -> Float[np.ndarray, "m n"]:
+def sign_patterns(n: int, rng: np.random.Generator, n_flips: int = 4999) -> Float[np.ndarray, "n m"]:
     """Patterns of n signs, the first of them all plus; one of each pair of opposites, which say the same."""
     if n - 1 <= math.log2(n_flips):
         minus = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n)) & 1
     else:
         minus = np.concatenate([np.zeros((1, n), np.int64), rng.integers(0, 2, (n_flips, n))])
-    return 1.0 - 2.0 * minus
+    return 1.0 - 2.0 * minus.T
 
 
 # ---- scores beyond the mean ----

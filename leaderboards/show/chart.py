@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Num
 
-from leaderboards.score.statistics import score_band
-from leaderboards.show.format import rounded_each
+from leaderboards.score.statistics import score_bands
+from leaderboards.show.format import packed_each, rounded_each
 from leaderboards.show.palette import LineStyle
 
-__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "page_json", "styles_json", "thinned"]
+__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "mean_lines", "page_json", "styles_json", "thinned"]
 
 Mark = Literal["line", "steps", "joined points", "points"]
 
@@ -131,19 +131,36 @@ def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) 
         x: Positions, shape `(p,)`.
         Y: One row per repetition, shape `(n, p)`; no value is below 0.
     """
-    mean, low, high = score_band(Y)
-    if len(Y) == 1:
-        return Line(name, x, mean)
-    return Line(name, x, mean, low, high)
+    return mean_lines({name: (x, Y)})[0]
 
 
-def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: float = _BUDGET) -> dict[str, Any]:
+def mean_lines(
+    curves: Mapping[str, tuple[Num[np.ndarray, " _p"], Float[np.ndarray, "_n _p"]]],
+) -> list[Line]:
+    """`mean_line` by name of positions and repetitions; all of one shape take as long as one of them."""
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for name, (_, Y) in curves.items():
+        alike.setdefault(Y.shape, []).append(name)
+    bands: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    for names in alike.values():
+        bands |= zip(names, score_bands(np.stack([curves[name][1] for name in names])))
+    lines = []
+    for name, (x, Y) in curves.items():
+        mean, low, high = bands[name]
+        lines.append(Line(name, x, mean) if len(Y) == 1 else Line(name, x, mean, low, high))
+    return lines
+
+
+def page_json(
+    charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: float = _BUDGET, as_digits: bool = True
+) -> dict[str, Any]:
     """The charts of a page as a JSON value for `static/charts.js`.
 
     Args:
         charts: One tab each.
         styles: Style of each line by name, in the order of the legend.
         budget: About how many characters of numbers there may be: curves are thinned evenly until they fit.
+        as_digits: Whether heights are written in digits, or as `leaderboards.show.format.packed_each` has them.
 
     Raises:
         ValueError: if two charts have the same key.
@@ -158,15 +175,15 @@ def page_json(charts: Sequence[Chart], styles: Mapping[str, LineStyle], budget: 
     drawn = []
     for chart in charts:
         ordered = sorted(chart.lines, key=lambda line: order[line.name])
-        kept = []
+        positions, heights = [], []
         for line in ordered:
             keep = thinned(len(line.x), most)
             ends = () if line.low is None or line.high is None else (line.low, line.high)
-            kept += [values[keep] for values in (line.x, line.y, *ends)]
-        numbers = iter(_numbers(kept))
+            positions.append(line.x[keep])
+            heights += [values[keep] for values in (line.y, *ends)]
+        numbers = iter(_numbers(heights) if as_digits else packed_each(heights))
         lines = []
-        for line in ordered:
-            x = next(numbers)
+        for line, x in zip(ordered, _numbers(positions)):
             if x not in shared:
                 shared.append(x)
             value: dict[str, Any] = {"name": line.name, "x": shared.index(x), "y": next(numbers)}

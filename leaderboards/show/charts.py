@@ -21,7 +21,7 @@ from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, wor
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
-from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line
+from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line, mean_lines
 from leaderboards.show.format import duration, number
 from leaderboards.show.registry import AgentView, TasksView, TaskView, chart
 
@@ -82,7 +82,7 @@ def best_first(by_agent: Mapping[str, AgentScores]) -> list[str]:
 
 def metric_chart(metric: Metric, by_agent: Mapping[str, AgentScores]) -> Chart | None:
     """Mean curves of a metric with 95 % bands, one an agent; None if it is known of no agent."""
-    lines = _known(mean_line(name, scores.t, scores.curves[metric.name]) for name, scores in by_agent.items())
+    lines = _known(mean_lines({name: (scores.t, scores.curves[metric.name]) for name, scores in by_agent.items()}))
     if not lines:
         return None
     ends = {line.name: float(line.y[-1]) for line in lines}
@@ -302,7 +302,7 @@ def difference_chart(
     lines = []
     for task, found in comparisons.items():
         if found.metric == metric.name:
-            late = found.t >= found.t[-1] * _SETTLED
+            late = slice(int(np.searchsorted(found.t, found.t[-1] * _SETTLED)), None)
             ends = (found.low[late], found.high[late]) if len(found.blocks) > 1 else (None, None)
             lines.append(Line(task, found.t[late], found.mean[late], *ends))
     if not lines:

@@ -73,7 +73,7 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
             difference_chart(_FIRST, _SECOND, found, METRICS[name])
             for name in dict.fromkeys(("regret_ratio", "cumulative_regret", site.ranked_by))
         ]
-        drawn = page_json([chart for chart in charts if chart is not None], site.task_styles, _BUDGET)
+        drawn = page_json([chart for chart in charts if chart is not None], site.task_styles, _BUDGET, as_digits=False)
         pairs[second] = {
             "rows": _rows(site, found),
             "chart": {"xs": drawn["xs"], "charts": drawn["charts"]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -30,6 +31,7 @@ __all__ = [
     "file_names",
     "moment",
     "number",
+    "packed_each",
     "percent",
     "rounded",
     "rounded_each",
@@ -108,6 +110,22 @@ def rounded_each(arrays: Sequence[np.ndarray]) -> list[list[float | None]]:
         numbers[at] = rounded(float(x[at]))
     ends = np.cumsum([len(values) for values in arrays]).tolist()
     return [numbers[start:stop] for start, stop in zip([0, *ends], ends)]
+
+
+def packed_each(arrays: Sequence[np.ndarray]) -> list[Any]:
+    """Numbers for scripts of many, each array in single precision and base64: a tenth of the time of digits.
+
+    `static/charts.js` reads them. Where single precision has no such number all stay lists, rounded.
+    """
+    if not arrays:
+        return []
+    x = np.concatenate([values.ravel() for values in arrays]).astype(np.float64, copy=False)
+    size = np.abs(x[np.isfinite(x) & (x != 0)])
+    if size.size and not (size.min() > 1e-37 and size.max() < 1e37):
+        return rounded_each([values.ravel() for values in arrays])
+    content = np.where(np.isfinite(x), x, np.nan).astype("<f4").tobytes()
+    ends = (4 * np.cumsum([values.size for values in arrays])).tolist()
+    return [base64.b64encode(content[start:stop]).decode() for start, stop in zip([0, *ends], ends)]
 
 
 def sort_key(x: float) -> str:

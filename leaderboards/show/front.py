@@ -1,8 +1,10 @@
 """The front page of the site: a short ranking of every board, with links to its pages, its files and the documentation.
 
+A part of a board has no pages here: they would say the same of fewer repetitions. Its whole names it.
+
 SITE/index.html        the front page
 SITE/plotly.min.js     the plotting library of all boards
-SITE/board/NAME/       the pages of a board; to download scores, papers, and of whole boards the data set
+SITE/board/NAME/       the pages of a board; to download scores, papers and the data set
 SITE/docs/             the documentation
 """
 
@@ -11,16 +13,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from concurrent.futures import Future
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.describe import citation, describe_board
-from leaderboards.archive.read import board, board_names, newest_generation
+from leaderboards.archive.read import board, board_folder, board_parts, newest_generation
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import page_templates, rare_collections, whole_site, write_site
@@ -69,9 +73,9 @@ class BoardCard:
         batchings: Classes by how agents batch, likewise.
         guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
         stale: Agents whose code has changed since.
-        whole: The board that holds all its runs, packed: itself, or the one whose suite its own is a part of.
-        sha256: Of that packed board, as `--against` takes it.
-        citation: BibTeX of that board.
+        parts: Names of the suites that are a part of its own.
+        sha256: Of the packed board, as `--against` takes it.
+        citation: BibTeX of it.
         newest: The board of a newer generation that has taken its place; "" if none has.
     """
 
@@ -86,18 +90,18 @@ class BoardCard:
     batchings: list[str]
     guarantees: GuaranteeCard | None
     stale: tuple[str, ...]
-    whole: str
+    parts: tuple[str, ...]
     sha256: str
     citation: str
     newest: str
 
 
 def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
-    """Write the pages of all boards that come with the package, and the front page.
+    """Write the pages of all whole boards that come with the package, and the front page.
 
     Args:
         out: Folder of the site; the documentation is looked for below `docs`, and linked if it is there.
-        workers: Processes, each of which writes one board at a time; 1 works in this one.
+        workers: Processes, this one among them, each of which writes one board at a time.
 
     Returns:
         The front page, which a browser opens without a network.
@@ -110,9 +114,7 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     copy_library(folder)
-    found = [card for card in _cards(folder, workers) if card is not None]
-    named = {card.name: card for card in found}
-    cards = [replace(card, sha256=named[card.whole].sha256, citation=named[card.whole].citation) for card in found]
+    cards = [card for card in _cards(folder, workers) if card is not None]
     text = (
         page_templates()
         .get_template("front.html.j2")
@@ -127,18 +129,42 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
 
 
 def _cards(front: Path, workers: int) -> list[BoardCard | None]:
-    """Write the pages of all boards."""
-    names = board_names()
+    """Write the pages of all whole boards.
+
+    Each process, this one among them, takes the largest that is left.
+    """
+    names = list(board_parts())
     if min(workers, len(names)) <= 1:
         return [_card(name, front) for name in names]
     from loky.process_executor import BrokenProcessPool
 
-    pool = process_pool(min(workers, len(names)))
+    sizes = {name: sum(path.stat().st_size for path in board_folder(name).glob("*")) for name in names}
+    left = deque(sorted(names, key=lambda name: -sizes[name]))
+    futures: dict[str, Future[BoardCard | None]] = {}
+    own: dict[str, BoardCard | None] = {}
+    lock = threading.Lock()
+
+    def give_next(done: Future[BoardCard | None] | None = None) -> None:
+        with lock:
+            if not left or (done is not None and done.exception() is not None):
+                return
+            name = left.popleft()
+            futures[name] = pool.submit(_card, name, front)
+        futures[name].add_done_callback(give_next)
+
+    pool = process_pool(min(workers, len(names)) - 1)
     try:
         with warnings.catch_warnings():
             # A large board takes more memory than loky lets a worker keep: it starts another, and says so.
             warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
-            return [future.result() for future in [pool.submit(_card, name, front) for name in names]]
+            name = left.popleft()  # the largest, since other processes take a second to begin
+            for _ in range(min(workers, len(names)) - 1):
+                give_next()
+            while name:
+                own[name] = _card(name, front)
+                with lock:
+                    name = left.popleft() if left else ""
+            return [own[name] if name in own else futures[name].result() for name in names]
     except BrokenProcessPool:
         raise ExecutorError(
             "a worker died while it wrote the pages of a board, perhaps for want of memory: give the same command "
@@ -151,10 +177,7 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
 
 @rare_collections()
 def _card(name: str, front: Path) -> BoardCard | None:
-    """Write the pages and the downloads of a board, or nothing where no run is done.
-
-    Of a part, whose archive and BibTeX are those of its whole, the card has neither.
-    """
+    """Write the pages and the downloads of a board, or nothing where no run is done."""
     found = board(name)
     if not found.done_keys():
         return None
@@ -162,13 +185,8 @@ def _card(name: str, front: Path) -> BoardCard | None:
     write_site(site, found, folder, front)
     summary = site.summary
     suite, files = found.suite(), own_folder(folder / "files")
-    stale = set(files.iterdir()) - _write_scores(site, files)
-    whole, sha256 = suite.part_of or name, ""
-    if whole == name:
-        archive, *described = describe_board(found, files)
-        sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-        stale -= {archive, *described}
-    for path in stale:
+    archive, *described = describe_board(found, files)
+    for path in set(files.iterdir()) - _write_scores(site, files) - {archive, *described}:
         path.unlink()
     basis, table = _scores(site)
     return BoardCard(
@@ -183,10 +201,10 @@ def _card(name: str, front: Path) -> BoardCard | None:
         [] if table is None else table.batchings,
         None if site.guarantees is None else guarantee_card(site, site.guarantees),
         tuple(sorted(set(found.stale().values()))),
-        whole,
-        sha256,
-        citation(found) if whole == name else "",
-        newest_generation(whole),
+        board_parts().get(name, ()),
+        hashlib.sha256(archive.read_bytes()).hexdigest(),
+        citation(found),
+        newest_generation(name),
     )
 
 

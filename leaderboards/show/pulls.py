@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from leaderboards.score.instances import Instance
-from leaderboards.show.repetitions import three_digits
 from leaderboards.show.shared import Site
 from leaderboards.store.store import StoreView
 
-__all__ = ["pull_data"]
+__all__ = ["pull_data", "three_digits"]
 
 _MOST_ARMS = 1_200  # drawn in a plane
 _MOST_POINTS = 300  # of a curve
@@ -148,3 +147,13 @@ def _short(x: np.ndarray) -> list[float]:
 
 def _some(n: int, most: int) -> np.ndarray:
     return np.unique(np.rint(np.linspace(0, n - 1, min(n, most))).astype(np.int64))
+
+
+def three_digits(x: np.ndarray) -> np.ndarray:
+    """`x` to three significant digits; NaN where it is not finite."""
+    x = np.where(np.isfinite(x), x, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(x == 0, 0.0, np.floor(np.log10(np.abs(x))))
+    # Division by a whole power of ten is exact to the last digit, so that numbers are written short.
+    power = 10.0 ** np.abs(2 - size)
+    return np.where(size <= 2, np.rint(x * power) / power, np.rint(x / power) * power)

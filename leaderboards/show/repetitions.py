@@ -8,8 +8,8 @@ import numpy as np
 
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY
-from leaderboards.score.scores import AgentScores
 from leaderboards.show.chart import thinned
+from leaderboards.show.format import packed_each
 from leaderboards.show.shared import Site
 
 __all__ = ["REPEATED", "repetition_data"]
@@ -18,12 +18,15 @@ REPEATED = (*RANKED_BY, "regret_ratio")
 """Metrics whose repetitions can be shown."""
 
 _BUDGET = 240_000  # characters of numbers in a script
-_CHARACTERS = 7.0  # of a number and its comma
+_CHARACTERS = 16 / 3  # of a number, see `leaderboards.show.format.packed_each`
 _FEWEST, _MOST = 16, 60  # points of a curve
 
 
 def repetition_data(site: Site, task: str) -> dict[str, Any]:
-    """By metric, times and the curves of each agent, thinned until they fit; empty where nobody has played twice."""
+    """By metric, times and the curves of each agent, thinned until they fit; empty where nobody has played twice.
+
+    The curves of an agent are one after another, packed.
+    """
     by_agent = site.summary.on(task)
     if max((len(scores) for scores in by_agent.values()), default=0) < 2:
         return {}
@@ -35,21 +38,6 @@ def repetition_data(site: Site, task: str) -> dict[str, Any]:
         if known:
             keep = thinned(len(next(iter(known.values())).t), most)
             times = next(iter(known.values())).t[keep].tolist()
-            runs = {agent: _curves(scores, name, keep) for agent, scores in known.items()}
+            runs = dict(zip(known, packed_each([scores.curves[name][:, keep] for scores in known.values()])))
             found[METRICS[name].name] = {"x": times, "runs": runs}
     return {"metrics": found} if found else {}
-
-
-def _curves(scores: AgentScores, metric: str, keep: np.ndarray) -> list[list[float | None]]:
-    Y = three_digits(scores.curves[metric][:, keep])
-    return [[None if value != value else value for value in row] for row in Y.tolist()]
-
-
-def three_digits(x: np.ndarray) -> np.ndarray:
-    """`x` to three significant digits; NaN where it is not finite."""
-    x = np.where(np.isfinite(x), x, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(x == 0, 0.0, np.floor(np.log10(np.abs(x))))
-    # Division by a whole power of ten is exact to the last digit, so that numbers are written short.
-    power = 10.0 ** np.abs(2 - size)
-    return np.where(size <= 2, np.rint(x * power) / power, np.rint(x / power) * power)

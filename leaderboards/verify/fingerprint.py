@@ -87,13 +87,23 @@ def module_root(module: str, file: Path) -> Path:
     return file.parents[module.count(".") + (file.name == "__init__.py")]
 
 
-@functools.cache
 def plain_source(path: Path) -> str:
     """The source of a file without comments, docstrings and blank lines; imports are in front, sorted."""
+    return _read(path)[0]
+
+
+@functools.cache
+def _read(path: Path) -> tuple[str, tuple[ast.Import | ast.ImportFrom, ...]]:
+    """The plain source of a file, and the imports in it but those for the type checker alone."""
     text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    return _plain(text, tree), tuple(_imports_in(tree, type_checker=False))
+
+
+def _plain(text: str, tree: ast.Module) -> str:
     lines = text.splitlines(keepends=True)
-    imports = [node for node in _statements(_tree(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
-    spans = [*_comments(text), *_docstrings(text), *(_span(node, lines) for node in imports)]
+    imports = list(_imports_in(tree))
+    spans = [*_comments(text), *_docstrings(text, tree), *(_span(node, lines) for node in imports)]
     for (first, start), (last, stop) in sorted(spans, reverse=True):
         if first == last:
             lines[first - 1] = lines[first - 1][:start] + lines[first - 1][stop:]
@@ -101,6 +111,12 @@ def plain_source(path: Path) -> str:
             lines[first - 1 : last] = [lines[first - 1][:start] + lines[last - 1][stop:]]
     imported = {f"{_from(node)}import {alias.name} as {alias.asname}" for node in imports for alias in node.names}
     return "\n".join([*sorted(imported), *(line.rstrip() for line in lines if line.strip())])
+
+
+def _imports_in(tree: ast.Module, type_checker: bool = True) -> Iterator[ast.Import | ast.ImportFrom]:
+    for node in _statements(tree, type_checker):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
 
 
 def _from(node: ast.Import | ast.ImportFrom) -> str:
@@ -126,20 +142,14 @@ def _comments(text: str) -> Iterator[_Span]:
             yield token.start, token.end
 
 
-def _docstrings(text: str) -> Iterator[_Span]:
+def _docstrings(text: str, tree: ast.Module) -> Iterator[_Span]:
     lines = text.splitlines()
-    for node in _statements(_tree(text)):
+    for node in _statements(tree):
         for statement in getattr(node, "body", []):
             # Attributes have docstrings too, which are statements of their own.
             value = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 yield _span(value, lines)
-
-
-@functools.lru_cache(maxsize=1)
-def _tree(text: str) -> ast.Module:
-    """The syntax of a source, which is asked for twice in a row."""
-    return ast.parse(text)
 
 
 def _statements(node: ast.AST, type_checker: bool = True) -> Iterator[ast.AST]:
@@ -168,10 +178,10 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
         if path.resolve().is_relative_to(root.resolve())
         else ()
     )
-    for node in _statements(_tree(path.read_text(encoding="utf-8")), type_checker=False):
+    for node in _read(path)[1]:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             package = own[: len(own) - node.level] if node.level else ()
             base = ".".join([*package, *([node.module] if node.module else [])])
             for alias in node.names:

@@ -14,6 +14,19 @@
     const n = parseInt(colour.slice(1), 16);
     return `rgba(${n >> 16},${(n >> 8) & 255},${n & 255},${alpha})`;
   };
+  // Numbers in single precision and base64, as leaderboards/show/format.py packs them; others are a list.
+  const unpacked = (values) => {
+    if (typeof values !== "string") return values;
+    const bytes = Uint8Array.from(atob(values), (character) => character.charCodeAt(0));
+    return Array.from(new Float32Array(bytes.buffer), (y) => (Number.isNaN(y) ? null : Number(y.toPrecision(4))));
+  };
+  const unpackedLine = (line) => ({ ...line, y: unpacked(line.y), low: line.low && unpacked(line.low), high: line.high && unpacked(line.high) });
+  const unpackedRuns = ({ x, runs }) => {
+    for (const [name, values] of Object.entries(runs)) {
+      const numbers = unpacked(values);
+      runs[name] = Array.from({ length: numbers.length / x.length }, (_, i) => numbers.slice(i * x.length, (i + 1) * x.length));
+    }
+  };
   const SHAPES = { steps: "hv" };
   const CROWD = 12; // more curves than these hide each other: a taller chart draws the first of them until the reader chooses
   const LEADING = 8;
@@ -326,7 +339,11 @@
       element(id).addEventListener("change", () => { current.y.log = checked("log-y"); draw(); });
     }
     element("show-runs").addEventListener("change", async () => {
-      if (repetitions === null) { await load(element("plot").dataset.repetitions); repetitions = window.repetitionData; }
+      if (repetitions === null) {
+        await load(element("plot").dataset.repetitions);
+        for (const metric of Object.values(window.repetitionData.metrics)) unpackedRuns(metric);
+        repetitions = window.repetitionData;
+      }
       draw();
     });
     element("reset-view").addEventListener("click", draw);
@@ -465,7 +482,7 @@
       await drawable();
       if (outdated()) return;
       const only = (chart) => {
-        const lines = chart.lines.filter((line) => !task.value || line.name === task.value);
+        const lines = chart.lines.filter((line) => !task.value || line.name === task.value).map(unpackedLine);
         return {
           ...chart, y: { ...chart.y, label: named(chart.y.label, names) }, meaning: named(chart.meaning, names), alt: named(chart.alt, names),
           lines: isTurned ? lines.map(turnedLine) : lines,

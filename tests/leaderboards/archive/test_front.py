@@ -57,29 +57,28 @@ def test_the_front_page_has_the_theme_of_the_others(own: Board, tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_the_runs_of_a_part_are_downloaded_with_its_whole(
+def test_a_part_is_named_by_its_whole_and_has_no_pages(
     own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = small_suite("part", repetitions=2).model_copy(update={"part_of": "small"})
-    monkeypatch.setattr(front_page, "board_names", lambda: ["small", "part"])
-    monkeypatch.setattr(front_page, "board", lambda name: own if name == "small" else Board(own.directory, part))
-    left = tmp_path / "site" / "board" / "part" / "files" / "part.zip"
+    monkeypatch.setattr(front_page, "board_parts", lambda: {"small": ("part",)})
+    left = tmp_path / "site" / "board" / "small" / "files" / "part.zip"
     left.parent.mkdir(parents=True)
     left.write_text("of an older site")
     text = build_front(tmp_path / "site").read_text()
+    assert [path.name for path in (tmp_path / "site" / "board").iterdir()] == ["small"]
     assert [path.name for path in (tmp_path / "site" / "board").rglob("*.zip")] == ["small.zip"]
     archive = tmp_path / "site" / "board" / "small" / "files" / "small.zip"
     sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-    for name, said in (("small", "all runs"), ("part", "all runs of small, these among them")):
-        section = text.split(f'<section aria-labelledby="{name}">')[1].split("</section>")[0]
-        assert f'<a href="board/small/files/small.zip">{said}</a>' in section
-        assert f"--against ADDRESS/small.zip#sha256={sha256}" in section
+    assert text.count("<section aria-labelledby") == 1
+    assert "gpbandit run part --agent module:Class --against board" in text
+    assert f"--against ADDRESS/small.zip#sha256={sha256}" in text
     assert len(leaderboards.board(f"{archive}#sha256={sha256}", part).done_keys()) == 12
 
 
 @pytest.mark.slow
 def test_boards_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_page, "board_names", lambda: ["boxes-v1", "feedback-v1"])
+    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("boxes-v1", "feedback-v1"), ()))
     front = build_front(tmp_path, workers=2)
     for name in ("boxes-v1", "feedback-v1"):
         assert f"SHA-256 of the index: {leaderboards.board(name).sha256}" in front.read_text()

@@ -312,7 +312,7 @@ def test_rounding_neither_hides_nor_makes_a_trap() -> None:
             total = np.cumsum(values)
             kept = np.asarray(_rounded(total[t - 1], 16), np.float64)
             kept[-1] = total[-1]
-            found = t[_straight_from(t, kept)]
+            found = t[_straight_from(t, kept[None])[0]]
             assert (found <= t[t >= start][0]) if stays else (found > horizon / 2)
 
 

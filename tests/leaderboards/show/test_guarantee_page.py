@@ -262,7 +262,7 @@ def test_the_front_page_has_the_leaders_and_the_first_rows_below(
     suite = Store(played).suite()
     assert suite is not None
     found = write_board(suite, tmp_path / "word", Store(played))
-    monkeypatch.setattr(front_page, "board_names", lambda: ["word"])
+    monkeypatch.setattr(front_page, "board_parts", lambda: {"word": ()})
     monkeypatch.setattr(front_page, "board", {"word": found}.__getitem__)
     text = build_front(tmp_path / "site").read_text()
     assert f'<a href="board/word/site/guarantees.html">{board.sentence}</a>' in text

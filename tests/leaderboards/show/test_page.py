@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import re
@@ -27,7 +28,7 @@ from leaderboards.show import build_page, palette
 from leaderboards.show.build import embed, prose
 from leaderboards.show.chart import Axis, Chart, Line, page_json
 from leaderboards.show.charts import metric_chart, time_chart
-from leaderboards.show.format import between, file_names, number, rounded, rounded_each, row_command
+from leaderboards.show.format import between, file_names, number, packed_each, rounded, rounded_each, row_command
 from leaderboards.show.overview import overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles
 from leaderboards.show.registry import TaskView
@@ -121,6 +122,17 @@ def test_file_names_are_plain_and_unique() -> None:
 def test_numbers_have_three_digits(x: float, text: str) -> None:
     assert number(x) == text
     assert number(float("nan")) == "–"
+
+
+def test_numbers_are_packed_in_single_precision_or_stay_a_list() -> None:
+    arrays = [np.array([1.5, np.nan, -0.1, 0.0]), np.zeros(0), np.array([[1e-30, np.inf]])]
+    first, none, last = (np.frombuffer(base64.b64decode(text), "<f4") for text in packed_each(arrays))
+    np.testing.assert_array_equal(first, np.array([1.5, np.nan, -0.1, 0.0], np.float32))
+    assert not len(none)
+    np.testing.assert_array_equal(last, np.array([1e-30, np.nan], np.float32))
+    assert packed_each([]) == []
+    for extreme in (1e-300, -1e200):
+        assert packed_each([np.array([extreme, np.nan]), np.ones(1)]) == [[extreme, None], [1.0]]
 
 
 def test_many_numbers_are_rounded_as_text_rounds_each() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -17,10 +18,11 @@ from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.environment import environment_page
-from leaderboards.show.pulls import pull_data
-from leaderboards.show.repetitions import REPEATED, repetition_data, three_digits
+from leaderboards.show.pulls import pull_data, three_digits
+from leaderboards.show.repetitions import REPEATED, repetition_data
 from leaderboards.show.shared import Site, make_site
 from leaderboards.store.store import Store
+from tests.browser import Open
 from tests.leaderboards.folders import AGENTS, folder
 
 ENVS: dict[str, tuple[str, dict[str, object]]] = {
@@ -136,7 +138,28 @@ def test_single_repetitions_are_the_curves_of_the_runs(tmp_path: Path) -> None:
     for name in REPEATED:
         x, runs = found[name]["x"], found[name]["runs"]["GP-UCB"]
         at = np.searchsorted(scores.t, x)
-        np.testing.assert_allclose(np.array(runs, float), scores.curves[name][:, at], rtol=6e-3)
+        curves = np.frombuffer(base64.b64decode(runs), "<f4").reshape(3, len(x))
+        np.testing.assert_allclose(curves, scores.curves[name][:, at], rtol=1e-7)
+
+
+@pytest.mark.browser
+def test_single_repetitions_are_drawn_as_they_are(tmp_path: Path, open_page: Open) -> None:
+    scores = summarise(folder(tmp_path, repetitions=3)).scores["RKHS", "GP-UCB"]
+    build_page(tmp_path, theory=False)
+    drawn = "document.getElementById('plot').data"
+    with open_page(tmp_path / "site" / "env-rkhs.html") as page:
+        page.locator("#chart-section").scroll_into_view_if_needed()
+        page.locator("#legend li").first.wait_for()
+        page.locator("#show-runs").check()
+        page.wait_for_function(f"{drawn}.some((trace) => trace.y.includes(null))")
+        names = page.evaluate("Array.from(document.querySelectorAll('#legend li'), (item) => item.innerText.trim())")
+        single = page.evaluate(f"{drawn}.filter((trace) => trace.y.includes(null)).map((trace) => [trace.x, trace.y])")
+    assert len(single) == len(names)
+    x, y = next(each for name, each in zip(names, single) if name.startswith("GP-UCB"))
+    times = np.array(x[: x.index(None)])
+    curves = np.array([y[i * (len(times) + 1) : (i + 1) * (len(times) + 1) - 1] for i in range(3)], float)
+    name = next(name for name in REPEATED if np.allclose(curves[:, -1], scores.finals[name], rtol=1e-3))
+    np.testing.assert_allclose(curves, scores.curves[name][:, np.searchsorted(scores.t, times)], rtol=1e-3)
 
 
 def test_one_repetition_has_no_others_beside_it(tmp_path: Path) -> None:

@@ -338,7 +338,7 @@ def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: O
     summary = summarise(Store(real))
     rankings = make_site(summary).rankings
     scripts = [path.read_text() for path in (real / "site" / "compare").iterdir()]
-    assert sum(text.count("rows") for text in scripts) == 5 * 4 / 2, "each pair once"
+    assert sum(text.count('"rows":') for text in scripts) == 5 * 4 / 2, "each pair once"
     curves = []
     for first, second in (pair, pair[::-1]):
         chosen = f"#first={quote(first)}&second={quote(second)}"
@@ -368,6 +368,10 @@ def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: O
             assert page.evaluate("document.getElementById('plot').layout.yaxis.title.text").count("minus") == 1
             assert f"Below 0, {first} does better" in page.locator("#meaning").inner_text()
             curves.append(page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => d.y)"))
+            for task, y in zip(page.evaluate(DRAWN), curves[-1]):
+                found = compare(summary, task, first, second, rankings[task])
+                assert found is not None
+                assert y[-1] == pytest.approx(found.mean[-1], rel=1e-3)
     assert [[-y for y in curve] for curve in curves[0]] == curves[1]
 
 
