@@ -104,7 +104,7 @@ test-rest: $(VENV)/.installed-test
 NUMERICAL ?= tests
 LOOPS ?= Nehalem,Sandybridge,Haswell,Zen,SkylakeX,NumPy-baseline
 test-portable: $(VENV)/.installed-test
-	GPBANDIT_SHAPES=0 $(BIN)/python -m tests.portable --loops $(LOOPS) -n $(WORKERS) --dist worksteal -m "not ($(REST))" $(NUMERICAL)
+	GPBANDIT_SHAPES=0 $(BIN)/python -m tests.portable --loops $(LOOPS) --jobs $(WORKERS) -m "not ($(REST))" $(NUMERICAL)
 
 # The fast tier with the lowest versions that pyproject.toml states, without enforced annotations; LOW=tests/gp for a part.
 LOW ?= tests

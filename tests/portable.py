@@ -1,7 +1,8 @@
 """Tests with the compiled loops of other processors: `python -m tests.portable [--loops A,B] [what pytest takes]`.
 
 Prints a row of Markdown for each setting: what was found, and how long it took. OpenBLAS is told a core type, NumPy is
-told to leave out every extension that it would choose at run time. Ends with 1 if a test fails anywhere.
+told to leave out every extension that it would choose at run time. Ends with 1 if a test fails anywhere. Each setting
+is one process, as many at a time as `--jobs` says: workers of one setting would each collect all tests.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -51,23 +52,20 @@ def fits(name: str) -> bool:
     return all(_NEEDS.get(part, set[str]()) <= flags for part in name.split("+"))
 
 
-def rows(names: list[str], arguments: list[str]) -> Iterator[tuple[str, bool]]:
-    """The table, row by row, and whether all tests of a row passed."""
-    yield "| loops | loaded | tests | seconds |\n|---|---|---|---:|", True
-    for name in names:
-        if not fits(name):
-            yield f"| {name} | not on this processor | – | – |", True
-            continue
-        env = os.environ | environment(name)
-        loaded = subprocess.run([sys.executable, "-c", _LOADED], env=env, capture_output=True, text=True, check=True)
-        started = time.monotonic()
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", *arguments]
-        done = subprocess.run(command, env=env, capture_output=True, text=True)
-        found = re.findall(r"^=*\s*((?:\d+ \w+(?:, )?)+) in ", done.stdout, re.MULTILINE)
-        if done.returncode:
-            sys.stderr.write(done.stdout + done.stderr)
-        said = found[-1] if found else f"pytest ended with {done.returncode}"
-        yield f"| {name} | {loaded.stdout.strip()} | {said} | {time.monotonic() - started:.0f} |", done.returncode == 0
+def row(name: str, arguments: list[str]) -> tuple[str, bool]:
+    """The row of the loops `name`, and whether all tests passed."""
+    if not fits(name):
+        return f"| {name} | not on this processor | – | – |", True
+    env = os.environ | environment(name)
+    loaded = subprocess.run([sys.executable, "-c", _LOADED], env=env, capture_output=True, text=True, check=True)
+    started = time.monotonic()
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    found = re.findall(r"^=*\s*((?:\d+ \w+(?:, )?)+) in ", done.stdout, re.MULTILINE)
+    if done.returncode:
+        sys.stderr.write(done.stdout + done.stderr)
+    said = found[-1] if found else f"pytest ended with {done.returncode}"
+    return f"| {name} | {loaded.stdout.strip()} | {said} | {time.monotonic() - started:.0f} |", done.returncode == 0
 
 
 def main() -> int:
@@ -75,15 +73,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     known = f"Names with commas between them, of {', '.join(ALL)}; A+B for both at once."
     parser.add_argument("--loops", default=",".join(ALL), help=known)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="Settings at a time; by default one per core.")
     own, arguments = parser.parse_known_args()
     names = own.loops.split(",")
     if unknown := [part for name in names for part in name.split("+") if part not in ALL]:
         parser.error(f"--loops: expected some of {', '.join(ALL)}, got {unknown[0]!r}")
     passed = True
-    for row, good in rows(names, arguments):
-        sys.stdout.write(f"{row}\n")
-        sys.stdout.flush()
-        passed &= good
+    sys.stdout.write("| loops | loaded | tests | seconds |\n|---|---|---|---:|\n")
+    with ThreadPoolExecutor(own.jobs) as pool:
+        for text, good in pool.map(lambda name: row(name, arguments), names):
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+            passed &= good
     return 0 if passed else 1
 
 

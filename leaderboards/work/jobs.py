@@ -202,10 +202,17 @@ def _records(job: Job, progress: TextIO, store: Store) -> Iterator[RunRecord]:
         yield _try(spec, job, progress, store)
 
 
+def _beyond_bound(limits: Limits) -> contextlib.AbstractContextManager[None]:
+    """A block of the harness's own, which needs memory though a run may have used up all that is allowed."""
+    if limits.memory is None or sys.platform != "linux":
+        return contextlib.nullcontext()
+    return unbounded_memory()
+
+
 def _flush(store: Store, finished: list[RunRecord], limits: Limits) -> None:
     """Write what is finished; only then are its checkpoints needed no more."""
     if finished:
-        with unbounded_memory() if limits.memory is not None and sys.platform == "linux" else contextlib.nullcontext():
+        with _beyond_bound(limits):
             store.write(*finished)
     for record in finished:
         with contextlib.suppress(OSError):  # it is of no use any more, and no harm
@@ -253,7 +260,8 @@ def _time_limit(job: Job, progress: TextIO) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, seconds)
     if job.kill:
         # A thread in C: it fires even if compiled code holds the interpreter's lock.
-        faulthandler.dump_traceback_later(seconds + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
+        with _beyond_bound(job.limits):
+            faulthandler.dump_traceback_later(seconds + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """The site, built as `make site` does; a warning of the build is an error here."""
+    """The site, built as `make site` does but in one process; a warning of the build is an error here."""
     shared = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         shared = shared.parent  # one build for all workers of pytest-xdist
@@ -27,7 +27,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
             for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
                 shutil.copy(ROOT / name, docs.parent)
             # A process of its own, in which a warning of a library is a warning, and one of Sphinx an error.
-            options = ["--quiet", "--fail-on-warning", "--keep-going", "--jobs", "auto", "--builder", "html"]
+            options = ["--quiet", "--fail-on-warning", "--keep-going", "--builder", "html"]
             options += ["--html-define", "boards=../index.html"]
             build = [sys.executable, "-m", "sphinx", *options, str(docs), str(out)]
             ended = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -304,10 +304,12 @@ from pathlib import Path
 import numpy as np
 from leaderboards.play.spec import Ref
 from leaderboards.store.store import Store
-from leaderboards.work.jobs import Limits, _flush
+from leaderboards.work.jobs import Job, Limits, _flush, _time_limit
 from leaderboards.work.local import bound_memory
 from tests.leaderboards.folders import record
 store, limits = Store(Path(sys.argv[1])), Limits(memory=int(sys.argv[2]) or None)
+progress = open(Path(sys.argv[1]) / "progress", "w")
+job = Job(0, (), Path(sys.argv[1]), Path(sys.argv[1]), limits)
 made = [record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0)]
 bound_memory(1 << 27)
 hoard, size = [], 1 << 24
@@ -316,18 +318,27 @@ while size >= 1 << 8:
         hoard.append(bytearray(size))
     except MemoryError:
         size //= 2
+failed = 0
 try:
     _flush(store, made, limits)
 except MemoryError:
-    sys.exit(3)
+    failed += 1
+try:
+    with _time_limit(job, progress):
+        pass
+except RuntimeError:
+    failed += 2
+sys.exit(failed)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="address space can be bounded on Linux only")
 @pytest.mark.parametrize(("memory", "code"), [(1 << 27, 0), (0, 3)])
-def test_what_a_run_left_no_memory_for_is_written(memory: int, code: int, tmp_path: Path) -> None:
-    """Without a bound of the harness's own, which is the other case, it is not."""
+def test_what_a_run_left_no_memory_for_is_written_and_the_next_is_watched(
+    memory: int, code: int, tmp_path: Path
+) -> None:
+    """Without a bound of the harness's own, which is the other case, it is not, and no thread can watch."""
     done = subprocess.run([sys.executable, "-c", WRITE_WITHOUT_MEMORY, str(tmp_path), str(memory)], check=False)
     assert done.returncode == code
     assert len(Store(tmp_path).runs()) == (0 if code else 1)
