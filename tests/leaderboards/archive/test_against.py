@@ -98,6 +98,7 @@ def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, t
     assert unfinished_runs(summarise(board))["reason"].tolist() == [reasons["EpsGreedy"]]
 
 
+@pytest.mark.no_cover
 def test_the_page_has_the_command_that_was_played(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text(SMALL)
