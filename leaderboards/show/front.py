@@ -146,7 +146,9 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
 
     def give_next(done: Future[BoardCard | None] | None = None) -> None:
         with lock:
-            if not left or (done is not None and done.exception() is not None):
+            if done is not None and (done.cancelled() or done.exception() is not None):
+                left.clear()  # nobody need go on
+            if not left:
                 return
             name = left.popleft()
             futures[name] = pool.submit(_card, name, front)
@@ -164,7 +166,8 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
                 own[name] = _card(name, front)
                 with lock:
                     name = left.popleft() if left else ""
-            return [own[name] if name in own else futures[name].result() for name in names]
+            found = own | {name: future.result() for name, future in futures.items()}
+            return [found[name] for name in names]
     except BrokenProcessPool:
         raise ExecutorError(
             "a worker died while it wrote the pages of a board, perhaps for want of memory: give the same command "

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from concurrent.futures import Future
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from loky.process_executor import BrokenProcessPool
 from markupsafe import Markup
 
 import leaderboards
@@ -18,6 +20,7 @@ from leaderboards.show import front as front_page
 from leaderboards.show.front import build_front
 from leaderboards.show.scores import ScoreRow
 from leaderboards.show.table import TableCell
+from leaderboards.work.local import ExecutorError
 from tests.browser import Open
 from tests.leaderboards.archive.boards import small_suite
 
@@ -83,6 +86,28 @@ def test_boards_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
     for name in ("boxes-v1", "feedback-v1"):
         assert f"SHA-256 of the index: {leaderboards.board(name).sha256}" in front.read_text()
         assert (tmp_path / "board" / name / "index.html").is_file()
+
+
+def test_a_worker_that_dies_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dead:
+        ended = False
+
+        def submit(self, *_: object) -> Future[None]:
+            future = Future[None]()
+            future.set_exception(BrokenProcessPool("killed"))
+            return future
+
+        def shutdown(self, **_: object) -> None:
+            Dead.ended = True
+
+    written: list[str] = []
+    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("a", "b", "c", "d"), ()))
+    monkeypatch.setattr(front_page, "process_pool", lambda _: Dead())
+    monkeypatch.setattr(front_page, "_card", lambda name, _: written.append(name))
+    with pytest.raises(ExecutorError, match=r"a worker died while it wrote .* again with fewer --workers"):
+        build_front(tmp_path, workers=2)
+    assert written == ["a"]
+    assert Dead.ended
 
 
 @pytest.mark.slow
