@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,10 @@ __all__ = ["browser", "enforced_annotations", "open_page"]
 
 # Tests see the plain forms, those of `tests/gp/test_compiled.py` the machine code as well.
 os.environ.setdefault("GPBANDIT_COMPILED", "0")
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and so would be all commands that tests stop.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # As the Makefile has it: beside another worker, BLAS with several threads takes ten times as long for small matrices.
 if "OPENBLAS_NUM_THREADS" not in os.environ:

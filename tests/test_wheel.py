@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import leaderboards
+from leaderboards.archive.read import board_folder, board_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST = 24e6  # bytes, with all boards; PyPI takes 100 MB a file
@@ -35,19 +35,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_what_pages_draw_with_is_beside_the_other_scripts(wheel: Path) -> None:
+def test_it_has_all_boards_and_what_pages_draw_with_and_is_small(wheel: Path) -> None:
     theirs = resources.files("plotly") / "package_data" / "plotly.min.js"
     with zipfile.ZipFile(wheel) as archive:
-        assert archive.read(f"{STATIC}/plotly.min.js") == theirs.read_bytes()
-        assert {f"{STATIC}/page.js", f"{STATIC}/style.css"} <= set(archive.namelist())
-
-
-def test_all_boards_are_in_it_and_it_is_small(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
         files = set(archive.namelist())
-    boards = leaderboards.board_names()
-    assert boards
-    for name in boards:
-        folder = leaderboards.board(name).directory
-        assert {f"leaderboards/boards/{folder.name}/{path.name}" for path in folder.iterdir()} <= files
+        assert archive.read(f"{STATIC}/plotly.min.js") == theirs.read_bytes()
+    assert {f"{STATIC}/page.js", f"{STATIC}/style.css"} <= files
+    assert board_parts()
+    for name in board_parts():
+        assert {f"leaderboards/boards/{name}/{path.name}" for path in board_folder(name).iterdir()} <= files
     assert wheel.stat().st_size <= LARGEST
