@@ -149,8 +149,9 @@ class Board(StoreView):
     def _gaps(self) -> dict[str, dict[str, list[int]]]:
         """The repetitions that are not here, by labels of agent and environment."""
         gaps: dict[str, dict[str, list[int]]] = {}
+        there = self.entries()
         for spec in self.suite().specs():
-            if spec.key not in self.entries():
+            if spec.key not in there:
                 gaps.setdefault(spec.agent.label, {}).setdefault(spec.env.label, []).append(spec.repetition)
         return gaps
 

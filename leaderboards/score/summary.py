@@ -316,8 +316,9 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
 def _missing(summary: Summary) -> dict[tuple[str, str], list[int]]:
     if summary.suite is not None:
         missing: dict[tuple[str, str], list[int]] = {}
+        there = set(summary.runs.index)
         for spec in summary.suite.specs():
-            if spec.key not in summary.runs.index:
+            if spec.key not in there:
                 missing.setdefault((spec.env.label, spec.agent.label), []).append(spec.repetition)
         return missing
     missing = {}
