@@ -23,12 +23,11 @@ import agents
 from docs.generate_papers import kept
 from docs.generations import FAR, moves, scores_of
 from gpbandit_envs.certify.certificate import NORMS
-from leaderboards.archive.read import Board, board, board_names
+from leaderboards.archive.read import Board, board, board_parts
 from leaderboards.audit.guarantee_board import guarantee_board
 from leaderboards.claims.claim import Verdict
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
 from leaderboards.claims.report import authors
-from leaderboards.play.suite import load_suite
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores
 from leaderboards.score.design import design_of
 from leaderboards.score.metrics import METRICS
@@ -74,7 +73,7 @@ def page() -> str:
     Raises:
         ValueError: if a policy, its literal form or its benchmark is not there any more.
     """
-    boards = {name: board(name) for name in board_names() if not load_suite(name).part_of}
+    boards = {name: board(name) for name in board_parts()}
     summaries = {name: summarise(boards[name], _POINTS) for name in (_FIRST, _NEWEST)}
     newest = {by: scores_of(summaries[_NEWEST], by) for by in RANKED_BY}
     before = scores_of(summaries[_FIRST], RANKED_BY[0])

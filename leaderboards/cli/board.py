@@ -19,7 +19,7 @@ from leaderboards.archive.kernels import suite_kernels, write_kernels
 from leaderboards.archive.lite import TOP, LiteChoice, choose_lite, lite_choice
 from leaderboards.archive.lite import without_data as tasks_without_data
 from leaderboards.archive.make import make_board
-from leaderboards.archive.read import Board, board, board_folder, board_names, pack_board
+from leaderboards.archive.read import Board, board, board_folder, board_names, board_parts, pack_board
 from leaderboards.archive.renew import renew_unchanged
 from leaderboards.archive.submission import accept, faults, open_submission
 from leaderboards.cli.commands import Commands
@@ -348,7 +348,7 @@ def describe(
     """Write boards as data sets: archive, table of runs, Croissant metadata, datasheet, BibTeX."""
     from leaderboards.archive.describe import describe_board
 
-    for name in names or [name for name in board_names() if not load_suite(name).part_of]:
+    for name in names or board_parts():
         found = opened(name)
         if part_of := found.suite().part_of:
             raise UserError(f"name: expected a whole board, got {name!r}, which is a part of {part_of!r}")

@@ -75,6 +75,7 @@ _ROUNDING = 1e-9  # relative, of statistics
 _MEANS = 2_001  # that are tried, evenly spread between the bounds
 _BATCH = 32  # pairs at once: 1 MB, what the cache of a core holds
 _FEW_BLOCKS = 32  # up to which the product of pairs and signs is the faster one
+_FAR = 1e4  # from the median, over the root mean square of a difference: beyond, sums lose more than `_ROUNDING` bears
 
 _FARTHEST = (
     3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
@@ -666,7 +667,7 @@ def simultaneous_intervals(
 
 def flip_test(
     Y: Float[np.ndarray, "n k"],
-    rng: np.random.Generator | Float[np.ndarray, "n m"],
+    signs: np.random.Generator | Float[np.ndarray, "n m"],
     family: Bool[np.ndarray, "k k"] | None = None,
     alpha: float = ALPHA,
     n_flips: int = 4999,
@@ -691,7 +692,7 @@ def flip_test(
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`.
-        rng: Source of the random patterns; or these themselves, as `sign_patterns` gives them.
+        signs: The patterns, as `sign_patterns` gives them; or what draws them.
         family: Which pairs are asked about, shape `(k, k)`; a pair counts if either of its two entries is true. By
             default all of them. Fewer questions need less of a difference.
         alpha: Family-wise error rate, and one minus the coverage of the intervals together, in (0, 1).
@@ -741,10 +742,13 @@ def flip_test(
     # Patterns that are equal but for rounding count as equal, here and for intervals.
     reached = share(seen) * (1 - _ROUNDING)
     weight = np.where(some, 1 / np.sqrt(n * floored), 0.0)
-    signs = rng if isinstance(rng, np.ndarray) else sign_patterns(n, rng, n_flips)
-    # With many blocks signs are put to the scores of agents, of which there are fewer than pairs; without what all
-    # agents of a block have in common, that a difference loses no digits.
-    of_agents = (Y - np.median(Y, axis=1, keepdims=True)).T @ signs if n > _FEW_BLOCKS else None
+    if isinstance(signs, np.random.Generator):
+        signs = sign_patterns(n, signs, n_flips)
+    # With many blocks signs are put to the scores of agents, of which there are fewer than pairs; not where two that
+    # are far from all others, and near to each other, would lose in it the digits by which they differ.
+    centred = Y - np.median(Y, axis=1, keepdims=True)
+    is_exact = np.abs(centred).max() < _FAR * math.sqrt(float(floored.min()) / n)
+    of_agents = centred.T @ signs if n > _FEW_BLOCKS and is_exact else None
     kept = math.ceil(alpha * signs.shape[1]) - 1  # so many of the largest may lie above a critical value
     largest = np.zeros(signs.shape[1])  # by pattern, of a pair and of those less clear
     above, critical = np.ones(len(i)), np.zeros(len(i))

@@ -134,7 +134,8 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
     Each process, this one among them, takes the largest that is left.
     """
     names = list(board_parts())
-    if min(workers, len(names)) <= 1:
+    helpers = min(workers, len(names)) - 1
+    if helpers < 1:
         return [_card(name, front) for name in names]
     from loky.process_executor import BrokenProcessPool
 
@@ -154,13 +155,13 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
             futures[name] = pool.submit(_card, name, front)
         futures[name].add_done_callback(give_next)
 
-    pool = process_pool(min(workers, len(names)) - 1)
+    pool = process_pool(helpers)
     try:
         with warnings.catch_warnings():
             # A large board takes more memory than loky lets a worker keep: it starts another, and says so.
             warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
             name = left.popleft()  # the largest, since other processes take a second to begin
-            for _ in range(min(workers, len(names)) - 1):
+            for _ in range(helpers):
                 give_next()
             while name:
                 own[name] = _card(name, front)

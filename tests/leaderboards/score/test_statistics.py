@@ -387,6 +387,14 @@ def test_other_questions_are_not_paid_for() -> None:
     assert np.isnan(flip_test(Y, rng(15), np.zeros((12, 12), bool)).p[0, 1])
 
 
+def test_two_agents_far_from_all_others_keep_the_digits_by_which_they_differ() -> None:
+    family = np.zeros((6, 6), bool)
+    family[4, 5] = True
+    for seed in range(20):
+        Y = rng(51, seed).normal(size=(40, 6)) + np.array([0, 0, 0, 0, 1e9, 1e9 + 5])
+        assert flip_test(Y, rng(52), family).p[4, 5] == 1 / 5000, "the pattern that was seen reaches itself"
+
+
 @pytest.mark.parametrize("exponent", [-1000, -540, 30, 1000])
 def test_the_flip_test_knows_no_unit(exponent: int) -> None:
     Y = rng(17).normal(size=(9, 6))
