@@ -13,29 +13,28 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: leaderboard board board-check bench bench-check test test-all test-fast test-rest test-portable test-newcomer test-lowest test-adapters coverage dist lock lint types contracts format docs site clean
 
-# pip is run only when pyproject.toml changed since the last install. It leaves compiling to the first import: most of
-# what is installed is never imported, and would be a fifth of all bytes and half of the time.
+# Packages are installed only when pyproject.toml has changed since. Nothing is compiled: most of what is installed is never
+# imported, and would be a fifth of all bytes and half of the time. uv takes a third of pip's time; it reads none of pip's
+# settings, so where it finds no index pip goes on.
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-$(VENV)/.installed: pyproject.toml
+define install
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
-	touch $@
+	$(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) $(1)
+	touch $(2)
+endef
+
+$(VENV)/.installed: pyproject.toml
+	$(call install,--editable .,$@)
 
 $(VENV)/.installed-test: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[test]'
-	touch $(VENV)/.installed $@
+	$(call install,--editable '.[test]',$(VENV)/.installed $@)
 
 $(VENV)/.installed-docs: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[docs]'
-	touch $(VENV)/.installed $@
+	$(call install,--editable '.[docs]',$(VENV)/.installed $@)
 
 $(VENV)/.installed-release: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) build twine uv
-	touch $@
+	$(call install,build twine uv,$@)
 
 # The environment of boards: what the lock file pins, every file by its hash, and nothing else.
 BOARD_BIN := $(VENV)/boards/bin

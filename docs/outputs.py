@@ -8,6 +8,7 @@ learns its kernel from a few values may choose another point where a last bit di
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -50,6 +51,7 @@ def main() -> None:
         outputs, page = map(Path, sys.argv[2:])
         sys.path.insert(0, os.getcwd())
         outputs.write_text(json.dumps([output for _, output in run(page)]), encoding="utf-8")
+        gc.freeze()  # a sixth of a second less to end
         return
     chosen = [Path(name).resolve() for name in sys.argv[1:]] or pages(ROOT)
     with ThreadPoolExecutor(os.cpu_count()) as pool:

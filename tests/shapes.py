@@ -31,12 +31,18 @@ _conf = BeartypeConf(
 
 
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Beartype for the import hook, with its checks counted."""
-    checked = beartype(conf=_conf)(function)
+    """Beartype for the import hook, with its checks counted.
 
-    @functools.wraps(checked)
+    They are made when they are first asked for: with those of all functions an import would take twice as long.
+    """
+    checked: Callable[..., Any] | None = None
+
+    @functools.wraps(function)
     def counted(*args: Any, **kwargs: Any) -> Any:
         global _checks
+        nonlocal checked
+        if checked is None:
+            checked = beartype(conf=_conf)(function)
         _checks += 1
         if _checks == MOST:
             jaxtyping.config.update("jaxtyping_disable", True)
@@ -77,7 +83,11 @@ def enforced_annotations(request: pytest.FixtureRequest) -> Iterator[None]:
     global _checks
     _checks = 0
     marked = request.node.get_closest_marker("wrong_arguments") is not None
-    on_purpose = marked or "pytest.raises(" in inspect.getsource(request.function)
-    jaxtyping.config.update("jaxtyping_disable", on_purpose)
+    jaxtyping.config.update("jaxtyping_disable", marked or _expects_an_error(request.function))
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@functools.cache
+def _expects_an_error(test: Callable[..., object]) -> bool:
+    return "pytest.raises(" in inspect.getsource(test)

@@ -6,6 +6,7 @@ It is played in a process of its own, since an agent may hang, or end its proces
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -73,3 +74,4 @@ if __name__ == "__main__":
     with contextlib.redirect_stdout(sys.stderr):  # what the agent prints
         told = _found(sys.argv[1])
     sys.stdout.write(json.dumps(told))
+    gc.freeze()  # looking for what nobody refers to is a fifth of this process, whose end the command waits for

@@ -189,6 +189,7 @@ def test_what_is_looked_for_in_one_half_is_measured_in_the_other() -> None:
     assert at_best(("a", "b"), ("u",))(runs(a=own, b=other, u=np.ones((8, 4)))).estimate == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 def test_the_best_of_equal_rows_is_not_better_than_another() -> None:
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(300):
@@ -205,6 +206,7 @@ def test_a_flat_curve_does_not_bounce() -> None:
     assert wrong <= 13, "of 200, one in 40 is to be wrong: more than 13 are so in one of 1,000 tests"
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_rival_is_not_known_exactly() -> None:
     rng, missed = np.random.default_rng(0), 0
     for _ in range(400):
