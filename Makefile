@@ -66,7 +66,7 @@ bench: $(VENV)/.installed-test
 bench-check: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.run --check
 
-# What a change is checked with, in some ten minutes on two cores; test-all adds the rest, in half an hour.
+# What a change is checked with, in some five minutes on two cores; test-all adds the rest, in a quarter of an hour.
 test: lint types contracts test-fast
 
 test-all: test test-rest coverage
