@@ -17,13 +17,16 @@ which takes runs of different tasks for independent, as they are.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
 from gpbandit_envs.arguments import as_number
+from leaderboards.score.statistics import clopper_pearson
 
 __all__ = [
     "FEWEST",
@@ -105,13 +108,11 @@ class Verdict:
         return self.runs - self.violated
 
 
-@functools.cache  # a call of SciPy takes a millisecond, and rows ask for the same few counts on each task
 def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> float:
     """Lower Clopper-Pearson limit of the share of runs that hold, one-sided; NaN without runs."""
     if not runs:
-        return float("nan")
-    held = runs - violated
-    return float(scipy.stats.beta.ppf(significance, held, violated + 1)) if held else 0.0
+        return math.nan
+    return float(clopper_pearson(np.array([runs - violated]), runs, significance)[0][0])
 
 
 @functools.cache

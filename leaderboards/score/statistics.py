@@ -35,6 +35,7 @@ __all__ = [
     "Ranking",
     "Slope",
     "bounded_interval",
+    "clopper_pearson",
     "flip_test",
     "improvement",
     "improvements",
@@ -416,8 +417,28 @@ def ratio_interval(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level
 
 def proportion(hits: int, n: int, level: float = LEVEL) -> Interval:
     """A proportion of repetitions with its Clopper-Pearson interval."""
-    ends = scipy.stats.binomtest(hits, n).proportion_ci(level, method="exact")
-    return Interval(hits / n, float(ends.low), float(ends.high), n, level)
+    low, high = clopper_pearson(np.array([hits]), n, (1 - level) / 2)
+    return Interval(hits / n, float(low[0]), float(high[0]), n, level)
+
+
+def clopper_pearson(
+    hits: Real[np.ndarray, " k"], n: int, tail: float
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """Clopper and Pearson's limits of probabilities, each of which misses with probability `tail` at most.
+
+    Args:
+        hits: How often each happened, shape `(k,)`; halves stand for ties.
+        n: Of how many, at least 1.
+        tail: What lies beyond each limit: half of what an interval may miss, or all that a one-sided limit may.
+
+    Returns:
+        Lower and upper limits, of shape `(k,)` each.
+    """
+    some, not_all = hits > 0, hits < n
+    low, high = np.zeros(len(hits)), np.ones(len(hits))
+    low[some] = scipy.special.betaincinv(hits[some], n - hits[some] + 1, tail)
+    high[not_all] = scipy.special.betaincinv(hits[not_all] + 1, n - hits[not_all], 1 - tail)
+    return low, high
 
 
 def bounded_interval(x: Float[np.ndarray, " n"], least: float, most: float, level: float = LEVEL) -> Interval:
@@ -492,11 +513,8 @@ def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level:
     """
     _check_level(level)
     wins = ((x < Y) + 0.5 * (x == Y)).sum(axis=1)
-    n, tail = len(x), (1 - level) / 2
-    some, not_all = wins > 0, wins < n
-    low, high = np.zeros(len(wins)), np.ones(len(wins))
-    low[some] = scipy.special.betaincinv(wins[some], n - wins[some] + 1, tail)
-    high[not_all] = scipy.special.betaincinv(wins[not_all] + 1, n - wins[not_all], 1 - tail)
+    n = len(x)
+    low, high = clopper_pearson(wins, n, (1 - level) / 2)
     return [Interval(*values, n, level) for values in zip((wins / n).tolist(), low.tolist(), high.tolist())]
 
 

@@ -29,6 +29,7 @@ from leaderboards.score.statistics import (
     Interval,
     flip_test,
     pairwise_p,
+    proportion,
     quantile_interval,
     score_interval,
 )
@@ -103,8 +104,7 @@ class Counts:
 
     def share(self, name: str) -> Interval:
         """Share with Clopper and Pearson's 95 % interval."""
-        found = scipy.stats.binomtest(self.hits[name], self.of[name]).proportion_ci()
-        return Interval(self.hits[name] / self.of[name], found.low, found.high, self.of[name])
+        return proportion(self.hits[name], self.of[name])
 
     def text(self, name: str) -> str:
         """The same in per cent; "–" where nothing was counted."""
