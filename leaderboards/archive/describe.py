@@ -70,8 +70,8 @@ _RESPONSIBLE: dict[str, Any] = {
     "dataCollectionType": ["Software Collection"],
     "dataCollectionRawData": "Whole traces are not kept; each run can be played again from the index.",
     "dataPreprocessingProtocol": [
-        "Curves are kept at some sixty evaluations a run, in single precision with 16 bits of the mantissa; the last "
-        "value of each is in double precision."
+        "Curves are kept at sixty evaluations a run at most, in single precision with 16 bits of the mantissa; the "
+        "last value of each is in double precision."
     ],
     "dataUseCases": ["Ranking a new policy among those of the literature; studying regret curves."],
     "dataBiases": [

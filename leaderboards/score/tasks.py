@@ -29,8 +29,8 @@ class Task:
         env: The environment.
         horizon: Number of evaluations `T`.
         feedback: When feedback arrives, see `leaderboards.play.feedback`.
-        knowledge: How true the stated kernel and noise are: `"oracle"`, `"misspecified"` or `"learned"`; "" if the runs
-            do not say.
+        knowledge: How true the stated kernel and noise are, one of `gpbandit_envs.problem.KNOWLEDGE_LEVELS`; "" if the
+            runs do not say.
         misspecification: Factors by which a stated quantity is wrong.
         seed: Root seed of its runs where that is not the suite's; None else, and in a folder without a suite.
         domain: `"arms"` or `"boxes"`: what its actions are; "" if no run is done.

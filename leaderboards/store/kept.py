@@ -1,4 +1,4 @@
-"""What a board keeps of a run: scores at some sixty evaluations, and a digest of the whole trace.
+"""What a board keeps of a run: scores at sixty evaluations at most, and a digest of the whole trace.
 
 A trace of 1,000 evaluations takes 30 KB, what is kept of it 0.6 KB: thousands of runs come with the package. The whole
 trace is made again by playing the run, and the digest says whether it is the same, bit for bit.
