@@ -164,7 +164,8 @@ class StudentTNoise(_Additive):
 class HeteroscedasticNoise(Noise):
     """`y = f + sqrt(xi^2 + (rho f)^2) z`, `z ~ N(0, 1)`: a constant error and one proportional to the signal.
 
-    It is Gaussian for every action, but its constant is as unknown as the largest mean.
+    It is Gaussian for every action, but its constant is as unknown as the largest mean: policies are told `xi`, the
+    least that an action may have.
 
     Attributes:
         std: Standard deviation `xi >= 0` where the mean is 0.
@@ -288,8 +289,9 @@ class TableNoise(Noise):
     """The reward is one of the real replicates of the arm, each as likely as the other: `y = Y[arm, floor(z n_arm)]`.
 
     The standard deviation of each arm's reward is thereby known exactly, and stated: that of its replicates, dividing
-    by their number; 0 for an arm with one. By Hoeffding's lemma the noise of an arm is sub-Gaussian with half the range
-    of its replicates, mostly more than the deviation that is stated.
+    by their number; 0 for an arm with one. Where no arm has two nothing is stated: each returns its value every time,
+    and how far another measurement would be from it is not known. By Hoeffding's lemma the noise of an arm is
+    sub-Gaussian with half the range of its replicates, mostly more than the deviation that is stated.
 
     Args:
         replicates: Measured values, shape (A, R); NaN where an arm has fewer than R, and at least one an arm.

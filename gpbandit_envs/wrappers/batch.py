@@ -11,9 +11,24 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector.utils import batch_space
 
 from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BatchFeedback"]
+
+
+def _offers(bandit: gym.Env[Any, Any]) -> bool:
+    """Whether the steps of a bandit offer only some of its arms.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    if isinstance(bandit, BanditEnv):  # whose problem may be that of the instance, which a reset draws
+        return bandit.recipe.offers is not None
+    problem = getattr(bandit, "problem", None)
+    if not isinstance(problem, Problem):
+        raise TypeError(f"env: expected a bandit environment, with a Problem as its `problem`, got {bandit}")
+    return problem.contexts
 
 
 class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordConstructorArgs):
@@ -36,7 +51,7 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
 
     Args:
         env: A bandit environment; a time limit inside counts evaluations, one outside counts batches.
-        batch_size: Number of actions `q` in a batch.
+        batch_size: Number of actions `q` in a batch; also an attribute.
 
     Raises:
         TypeError: if the environment is no bandit, its action is not one arm or one point, or its steps offer only
@@ -48,16 +63,14 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         q = positive_int("batch_size", batch_size)
         RecordConstructorArgs.__init__(self, batch_size=q)
         super().__init__(env)
-        if not isinstance(getattr(env.unwrapped, "problem", None), Problem):
-            raise TypeError(f"env: expected a bandit environment, with a Problem as its `problem`, got {env.unwrapped}")
-        if env.unwrapped.problem.contexts:  # type: ignore[attr-defined]
+        if _offers(env.unwrapped):
             raise TypeError("env: each step offers other arms, and the actions of a batch are chosen before")
         space = env.action_space
         if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Box)):
             raise TypeError(f"env: expected one arm or one point as action, got {space}; wrap in BatchFeedback first")
         if not isinstance(env.observation_space, gym.spaces.Discrete):
             raise TypeError("env: feedback is delayed inside; put DelayedFeedback around BatchFeedback")
-        self._q = q
+        self.batch_size = q
         self._each: gym.spaces.Discrete | gym.spaces.Box = space
         self.action_space = batch_space(space, q)
         self.observation_space = gym.spaces.Dict(
@@ -68,7 +81,7 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         _, info = self.env.reset(seed=seed, options=options)
-        return {"rewards": np.zeros(self._q), "mask": np.zeros(self._q, np.int8)}, info
+        return {"rewards": np.zeros(self.batch_size), "mask": np.zeros(self.batch_size, np.int8)}, info
 
     def step(self, action: np.ndarray) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Evaluate a batch of `q` actions.
@@ -79,20 +92,20 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
             TypeError: if one is no arm or no point.
             ValueError: if there are not exactly `q` of them, or one is out of range.
         """
-        if np.shape(action)[:1] != (self._q,):
-            raise ValueError(f"action: expected {self._q} actions, got shape {np.shape(action)}")
+        if np.shape(action)[:1] != (self.batch_size,):
+            raise ValueError(f"action: expected {self.batch_size} actions, got shape {np.shape(action)}")
         self._check(action)
-        rewards, mask, costs = np.zeros(self._q), np.zeros(self._q, np.int8), np.zeros(self._q)
+        rewards, mask, costs = np.zeros(self.batch_size), np.zeros(self.batch_size, np.int8), np.zeros(self.batch_size)
         oracle: dict[str, np.ndarray] = {}
-        failed = np.zeros(self._q, bool)
+        failed = np.zeros(self.batch_size, bool)
         terminated = truncated = False
         n_evals = 0
-        while n_evals < self._q and not (terminated or truncated):
+        while n_evals < self.batch_size and not (terminated or truncated):
             _, reward, terminated, truncated, info = self.env.step(action[n_evals])
             rewards[n_evals], mask[n_evals], costs[n_evals] = reward, 1, info["cost"]
             failed[n_evals] = info.get("failed", False)
             for name, value in info.get("oracle", {}).items():
-                oracle.setdefault(name, np.zeros(self._q))[n_evals] = value
+                oracle.setdefault(name, np.zeros(self.batch_size))[n_evals] = value
             n_evals += 1
         info = {"n_evals": n_evals, "cost": costs}
         if oracle:
@@ -116,7 +129,7 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
                 if not inside:
                     raise ValueError(f"action: expected integers in [{low}, {high}), got {action!r}")
             return
-        shape = (self._q, *space.shape)
+        shape = (self.batch_size, *space.shape)
         try:
             points = np.asarray(actions, dtype=np.float64)
         except (TypeError, ValueError):

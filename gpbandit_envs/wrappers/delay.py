@@ -70,8 +70,9 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         drain: Whether open tickets are delivered at the end.
 
     Raises:
-        TypeError: if the environment is no bandit of this package, its feedback is delayed already, or its steps
-            offer only some of the arms: the observation of what arrives would take the place of the context.
+        TypeError: if the environment is no bandit of this package, its feedback is delayed already, a wrapper that may
+            change feedback is around `BatchFeedback`, or its steps offer only some of the arms: the observation of what
+            arrives would take the place of the context.
         ValueError: if `delay` or `capacity` is wrong.
     """
 
@@ -84,13 +85,10 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         bandit = env.unwrapped
         if not isinstance(bandit, BanditEnv):
             raise TypeError(f"env: expected a bandit environment, whose delay stream is seeded, got {bandit}")
-        if bandit.problem.contexts:
+        if bandit.recipe.offers is not None:
             raise TypeError("env: its steps offer other arms each, and a delayed observation has no place for them")
-        layers = _layers(env)
-        if DelayedFeedback in layers:
-            raise TypeError("env: its feedback is delayed already")
         self._bandit = bandit
-        self._batched = BatchFeedback in layers
+        self._batch = _batch(env)
         self._model = as_delay(delay)
         self._on_request = isinstance(self._model, OnRequest)
         self._capacity = capacity
@@ -107,8 +105,11 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
 
     @property
     def delay(self) -> Delay | None:
-        """What a policy may know of the delay; None if it has no such form."""
-        return self._model.stated
+        """What a policy may know of the delay; None if it has no such form.
+
+        Around batches it has none: the delay counts steps, each of them several evaluations.
+        """
+        return self._model.stated if self._batch is None or self._batch.batch_size == 1 else None
 
     def _clear(self) -> None:
         self._tickets = 0
@@ -140,7 +141,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
                 raise TypeError(f"action: expected {{'action': ..., 'flush': 0 or 1}}, got {action!r}")
             action, flush = action["action"], bool(action["flush"])
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if self._batched:
+        if self._batch is not None:
             n_evals = info["n_evals"]
             feedback, costs = observation["rewards"][:n_evals].tolist(), info["cost"][:n_evals].tolist()
         else:
@@ -181,12 +182,35 @@ def _plain(delay: Any) -> Any:
     return delay.item() if isinstance(delay, np.generic) else delay
 
 
-def _layers(env: gym.Env[Any, Any]) -> set[type]:
-    """The types of the wrappers around the bandit."""
-    found: set[type] = set()
+_CHANGE_NO_FEEDBACK = (
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.PassiveEnvChecker,
+    gym.wrappers.RecordEpisodeStatistics,
+    gym.wrappers.TimeLimit,
+)
+
+
+def _batch(env: gym.Env[Any, Any]) -> BatchFeedback | None:
+    """The batches among the wrappers around the bandit, whose feedback is delayed one by one.
+
+    Raises:
+        TypeError: if the feedback is delayed already, or a wrapper around the batches may change what they return.
+    """
+    found, around = None, list[gym.Wrapper[Any, Any, Any, Any]]()
     while isinstance(env, gym.Wrapper):
-        found.add(type(env))
+        if isinstance(env, DelayedFeedback):
+            raise TypeError("env: its feedback is delayed already")
+        if isinstance(env, BatchFeedback):
+            found = env
+        elif found is None:
+            around.append(env)
         env = env.env
+    for wrapper in around if found is not None else ():
+        if not isinstance(wrapper, _CHANGE_NO_FEEDBACK):
+            raise TypeError(
+                f"env: expected nothing around BatchFeedback that may change feedback, got {type(wrapper).__name__}; "
+                "put it inside BatchFeedback, or around DelayedFeedback"
+            )
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from gpbandit_envs import from_function, problem_of
 from gpbandit_envs.problem import Problem
@@ -331,3 +332,41 @@ def test_only_a_wrapper_of_ours_states_a_delay() -> None:
     inside = DelayedFeedback(gym.make("GPBandit/RKHS-v0"), 5)
     assert problem_of(Late(gym.make("GPBandit/RKHS-v0"))).delay is None
     assert problem_of(Late(inside)).delay == inside.delay is not None
+
+
+def test_around_batches_no_delay_is_stated() -> None:
+    """It counts steps, and what policies are told counts evaluations."""
+    batched = DelayedFeedback(BatchFeedback(bandit(), 5), 1)
+    assert problem_of(batched).delay is None
+    single = DelayedFeedback(BatchFeedback(bandit(), 1), 1)
+    assert problem_of(single).delay == problem_of(DelayedFeedback(bandit(), 1)).delay is not None
+
+
+def test_what_changes_feedback_is_not_passed_over_between_batches_and_delays() -> None:
+    def scaled(env: Any) -> Any:
+        return gym.wrappers.TransformReward(env, lambda reward: 100 * float(reward))
+
+    with pytest.raises(
+        TypeError, match=r"env: expected nothing around BatchFeedback .* got TransformReward; put it inside"
+    ):
+        DelayedFeedback(scaled(BatchFeedback(bandit(), 3)), 0)
+    plain = DelayedFeedback(BatchFeedback(bandit(), 3), 0)
+    inside = DelayedFeedback(BatchFeedback(scaled(bandit()), 3), 0)
+    around = scaled(DelayedFeedback(gym.wrappers.TimeLimit(BatchFeedback(bandit(), 3), 4), 0))
+    rewards = []
+    for env in (plain, inside, around):
+        env.reset(seed=1)
+        rewards.append(env.step(np.array([1, 2, 3]))[1])
+    assert rewards[1:] == pytest.approx([100 * rewards[0]] * 2)
+
+
+@pytest.mark.parametrize("wrap", [lambda env: BatchFeedback(env, 3), lambda env: DelayedFeedback(env, 3)])
+def test_rows_are_drawn_at_a_reset_and_wrapped_before(wrap: Any) -> None:
+    envs = gym.make_vec("GPBandit/RKHS-v0", 2, vectorization_mode="sync", rows=10, n_arms=20, wrappers=[wrap])
+    envs.reset(seed=1)
+    envs.close()
+    env = wrap(bandit(rows=10))
+    again = gym.make(EnvSpec.from_json(env.spec.to_json()))
+    for each in (env, again):
+        each.reset(seed=0)
+        assert problem_of(each).n_arms == 10
