@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from agents.core.protocol import Action
-from agents.experiment.parameters import Parameter, Parameters, Point, is_number, plain
+from agents.experiment.parameters import Parameter, Parameters, Point, is_number, nil, plain
 from agents.experiment.region import Region
-from gpbandit_envs.arguments import did_you_mean
+from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.domain import Dimension
 
@@ -52,8 +52,13 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"{name}: expected different names of columns, got {twice!r} twice")
-    narrow = {column for column in table.columns if table[column].dtype in (np.float32, np.float16)}
-    return table.assign(**{column: [plain(value) for value in table[column].to_numpy()] for column in narrow})
+    return _decimal(table)
+
+
+def _decimal(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose columns of single precision have the decimals that they show."""
+    narrow = frame.select_dtypes(["float32", "float16"]).columns
+    return frame.assign(**{column: [plain(value) for value in frame[column].to_numpy()] for column in narrow})
 
 
 def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
@@ -66,7 +71,7 @@ def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(f"points: expected the columns {', '.join(names)}, got none named {', '.join(missing)}")
-    return frame[list(names)].to_dict("records")  # type: ignore[return-value]
+    return _decimal(frame[list(names)]).to_dict("records")  # type: ignore[return-value]
 
 
 def _refuse_mixed(name: str, frame: pd.DataFrame) -> None:
@@ -99,14 +104,15 @@ class Candidates:
 
     Raises:
         TypeError: if a column holds neither numbers nor text.
-        ValueError: if a value is missing, two candidates are equal, no column varies, or a text is another one in every
-            row; the message names row and column.
+        ValueError: if a value is missing or too large, two candidates are equal, no column varies, or a text is another
+            one in every row; the message names row and column.
     """
 
     points: list[Point]
     log: tuple[str, ...] = ()
     varying: Parameters = field(init=False, repr=False)
     arms: Float[np.ndarray, "A d"] = field(init=False)
+    _nil: Mapping[str, float] = field(init=False, repr=False)
     _index: Mapping[tuple[object, ...], int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -120,6 +126,7 @@ class Candidates:
         rows = [[parameter.number(point[parameter.name]) for parameter in varying.all] for point in self.points]
         object.__setattr__(self, "varying", varying)
         object.__setattr__(self, "arms", varying.domain.unit(rows))
+        object.__setattr__(self, "_nil", {name: nil(point[name] for point in self.points) for name in self.names})
         index: dict[tuple[object, ...], int] = {}
         for i, point in enumerate(self.points):
             first = index.setdefault(self._key(point), i)
@@ -156,6 +163,12 @@ class Candidates:
         if name in self.log and not all(map(is_number, values)):
             raise ValueError(f"log: expected columns of numbers, got {name!r}")
         if all(map(is_number, values)):
+            large = next((i for i, value in enumerate(values) if abs(value) > LARGEST), None)
+            if large is not None:
+                raise ValueError(
+                    f"table: expected numbers up to {LARGEST:g} in size, got {values[large]!r} in column {name!r}, row "
+                    f"{large} (counted from 0)"
+                )
             low, high = float(min(values)), float(max(values))
             if name in self.log and low <= 0:
                 raise ValueError(f"log: expected numbers > 0 in column {name!r}, got {low!r}")
@@ -173,7 +186,14 @@ class Candidates:
         return Parameter(Dimension(name=name, choices=tuple(map(str, labels))), labels)
 
     def _key(self, point: Mapping[str, Any]) -> tuple[object, ...]:
-        return tuple(_canonical(plain(point[name])) for name in self.names)
+        return tuple(self._canonical(name, point[name]) for name in self.names)
+
+    def _canonical(self, name: str, value: Any) -> object:
+        """What is the same for all values of a column that count as one."""
+        value = plain(value)
+        if not is_number(value):
+            return type(value), str(value)  # what is given may be no key of a dict
+        return f"{0.0 if abs(value) <= self._nil[name] else float(value):.9g}"
 
     @property
     def coordinates(self) -> list[str]:
@@ -204,8 +224,8 @@ class Candidates:
         for name, value in fixed.items():
             if name not in self.names:
                 raise ValueError(f"fixed: no parameter {name!r}; {did_you_mean(name, self.names, cutoff=0.5)}")
-            wanted = _canonical(plain(value))
-            mine = np.array([_canonical(each[name]) == wanted for each in self.points])
+            wanted = self._canonical(name, value)
+            mine = np.array([self._canonical(name, each[name]) == wanted for each in self.points])
             if not mine.any():
                 self._refuse_value(name, value)
             found &= mine
@@ -234,7 +254,8 @@ class Candidates:
         if found is not None:
             return found
         for name in self.names:
-            if not any(_canonical(each[name]) == _canonical(plain(point[name])) for each in self.points):
+            wanted = self._canonical(name, point[name])
+            if not any(self._canonical(name, each[name]) == wanted for each in self.points):
                 self._refuse_value(name, point[name])
         raise ValueError(f"point: no candidate of the table has {dict(point)!r}, though each value occurs")
 
@@ -243,7 +264,3 @@ class Candidates:
         values = tuple(dict.fromkeys(each[name] for each in self.points))
         shown = sorted(values) if all(map(is_number, values)) else values
         Parameter(Dimension(name=name), tuple(shown)).number(value)
-
-
-def _canonical(value: Any) -> object:
-    return f"{float(value):.9g}" if is_number(value) else (type(value), value)

@@ -175,7 +175,7 @@ def constraint(given: str | Mapping[str, float], relation: str | None = None, bo
         if not is_number(c) or not math.isfinite(c):
             raise ValueError(f"constraint: expected finite coefficients, got {c!r} for {name!r}")
     text = f"{_shown({name: c for name, c in given.items() if c} or given)} {relation} {plain(bound):g}"
-    return _between({str(name): float(c) for name, c in given.items()}, {relation: float(bound)}, text)  # type: ignore[arg-type]
+    return _between({str(name): float(c) for name, c in given.items()}, {relation: float(plain(bound))}, text)
 
 
 def mixture(*names: str, total: float = 1.0) -> Linear:
@@ -219,10 +219,11 @@ def forbid(forbidden: Callable[..., object] | Iterable[Mapping[str, Any]], *name
         rows = [dict(each) for each in forbidden]
     except (TypeError, ValueError):
         raise TypeError(f"forbid: expected a function or a list of dicts, got {forbidden!r}") from None
-    if not rows or any(list(row) != list(rows[0]) or not row for row in rows):
+    if not rows or any(row.keys() != rows[0].keys() or not row for row in rows):
         raise ValueError(f"forbid: expected at least one dict, all with the same names, got {rows!r}")
     of_rows = tuple(map(str, rows[0]))
-    return _forbidding(of_rows, {tuple(map(plain, row.values())) for row in rows}, f"forbid({', '.join(of_rows)})")
+    combinations = {tuple(plain(row[name]) for name in rows[0]) for row in rows}
+    return _forbidding(of_rows, combinations, f"forbid({', '.join(of_rows)})")
 
 
 def as_constraint(given: Any) -> Constraint:

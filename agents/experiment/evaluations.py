@@ -114,12 +114,12 @@ def outcomes_in(
         frame: The table; its index holds the numbers of its rows.
         names: The outcomes.
         failures: Whether rows without any outcome failed. Where the table has the column `status` of
-            `Experiment.results`, that says it: rows that are open or withdrawn are left out.
+            `Experiment.results`, that says it: rows that are open or withdrawn are left out, unless they have outcomes.
         table: What the table is called in messages.
 
     Raises:
-        ValueError: if the table has no column for an outcome, or one is no finite number; or is missing, unless all of
-            its row are, and `failures`.
+        ValueError: if the table has no column for an outcome, or one is no finite number, or stands in a row that
+            failed; or is missing, unless all of its row are, and `failures`.
     """
     import pandas as pd
 
@@ -132,12 +132,15 @@ def outcomes_in(
     for i, row in zip(frame.index.tolist(), frame.to_dict("records"), strict=True):
         point = {str(name): plain(value) for name, value in row.items()}
         status = point.pop(STATUS, "")
-        if status in ("open", "withdrawn"):
-            continue
         found = {name: point.pop(name) for name in names}
         missing = [name for name in names if pd.isna(found[name])]
+        if status in ("open", "withdrawn") and len(missing) == len(names):
+            continue
         outcomes = None
         with row_named(i, table):
+            if status == "failed" and len(missing) < len(names):
+                there = ", ".join(f"{name} {y!r}" for name, y in found.items() if name not in missing)
+                raise ValueError(f"{STATUS}: expected 'done' beside outcomes, got 'failed' beside {there}")
             if missing and len(missing) < len(names):
                 raise ValueError(
                     f"{', '.join(missing)}: expected a number beside those of the other outcomes, got none"

@@ -378,7 +378,8 @@ class Experiment:
             failed: Whether the evaluation gave no outcome; `outcome` is then left out.
 
         Raises:
-            TypeError: if the point is no dict, or there are several outcomes and `outcome` is none.
+            TypeError: if the point is no dict, there are several outcomes and `outcome` is none, or `failed` is no
+                truth value.
             ValueError: if the point is out of range, breaks a constraint or was told already, or an outcome is no
                 finite number.
         """

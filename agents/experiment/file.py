@@ -103,7 +103,9 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
             found = [Parameter.from_spec(spec) for spec in setup["parameters"]]
             setup["parameters"] = {parameter.name: parameter for parameter in found}
         else:
-            setup["parameters"] = as_frame("candidates", columns)
+            outcomes = [setup["outcome"]] if isinstance(setup["outcome"], str) else setup["outcome"]
+            # With a column for every outcome no other is taken for a slip in its name.
+            setup["parameters"] = as_frame("candidates", {**dict.fromkeys(outcomes), **columns})
         setup["constraints"] = [from_spec(spec) for spec in setup.get("constraints", ())]
         setup["data"] = setup["data"] or None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -16,6 +16,7 @@ from agents.experiment.goals import Goal
 from agents.experiment.parameters import Point
 from agents.experiment.ranges import Ranges
 from agents.experiment.region import Region
+from gpbandit_envs.arguments import as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,7 @@ class History:
 
     def tell(self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool) -> None:
         """What came of a point; raises as `Experiment.tell`."""
-        if failed and outcome is not None:
+        if as_truth("failed", failed) and outcome is not None:
             raise ValueError(f"outcome: expected none with failed=True, got {outcome!r}")
         came: dict[str, Any] = {"failed": True}
         if not failed:

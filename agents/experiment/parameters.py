@@ -7,8 +7,9 @@ their index; `Domain` maps rows to the unit cube.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, pairwise
 from numbers import Real
 from typing import Any
@@ -19,13 +20,14 @@ from jaxtyping import Float
 from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.domain import Dimension, Domain
 
-__all__ = ["SAME", "Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "plain"]
+__all__ = ["SAME", "Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "nil", "plain"]
 
 Point = dict[str, Any]
 """One value for every parameter, by name."""
 
 _DIGITS = 4  # a real value is proposed to a ten-thousandth of its range, on a logarithmic scale to 4 digits
 SAME = 1e-9  # relative difference of numbers that are the same, after a way through text
+_NIL = 1e-6  # of the least difference of levels: sums of steps end as close to 0
 
 
 def log(low: float, high: float) -> Dimension:
@@ -34,14 +36,27 @@ def log(low: float, high: float) -> Dimension:
     Raises:
         ValueError: unless `0 < low < high` and both are finite.
     """
-    return Dimension(float(low), float(high), log=True)
+    return Dimension(float(plain(low)), float(plain(high)), log=True)
 
 
 def plain(value: Any) -> Any:
-    """A value as Python has it, in place of NumPy's; 0.1 in single precision is 0.1, and not 0.10000000149."""
+    """A value as Python has it, in place of NumPy's; 0.1 in single precision is 0.1, and not 0.10000000149.
+
+    Fractions are floats, and -0.0 is 0.0.
+    """
     if isinstance(value, (np.float32, np.float16)):
-        return float(str(value))
-    return value.item() if isinstance(value, np.generic) else value
+        value = float(str(value))
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) or not isinstance(value, Real):
+        return value
+    return float(value) + 0.0
+
+
+def nil(values: Iterable[Any]) -> float:
+    """The size up to which a number is 0 among levels, such as -2.2e-16 among -0.1, -2.2e-16, 0.1; 0 for text."""
+    numbers = sorted({float(f"{value:.9g}") for value in set(values) if is_number(value)})
+    return _NIL * min((high - low for low, high in pairwise(numbers)), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +85,7 @@ class Parameter:
         value, d = plain(value), self.dimension
         if self.labels:
             for i, label in enumerate(self.labels):
-                if _same(label, value):
+                if _same(label, value, self._nil):
                     return float(i)
             raise ValueError(f"{self.name}: expected one of {self._listed()}, got {value!r}{self._hint(value)}")
         kind = "an integer" if d.integer else "a number"
@@ -82,6 +97,10 @@ class Parameter:
         if not d.low - slack <= number <= d.high + slack or (d.integer and not number.is_integer()):
             raise refused
         return min(max(number, d.low), d.high)
+
+    @cached_property
+    def _nil(self) -> float:
+        return nil(self.labels)
 
     def value(self, number: float, finer: int = 0) -> Any:
         """The value that a number stands for; a real one rounded as for a proposal, or by `finer` digits more."""
@@ -165,9 +184,10 @@ def as_parameter(name: str, setting: Any) -> Parameter:
                 raise ValueError(f"expected a range of at least two integers, got {setting!r}")
             return Parameter(Dimension(setting[0], setting[-1], integer=True, name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(is_number, setting)):
-            if max(map(abs, setting)) > LARGEST:
+            low, high = map(plain, setting)
+            if max(abs(low), abs(high)) > LARGEST:
                 raise ValueError(f"expected numbers up to {LARGEST:g} in size, got {setting!r}")
-            return Parameter(Dimension(float(setting[0]), float(setting[1]), name=name))
+            return Parameter(Dimension(float(low), float(high), name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(_is_numeral, setting)):
             raise ValueError(f"expected (low, high) as numbers, got text, {setting!r}; a list gives two categories")
         values = _values(setting)
@@ -313,7 +333,7 @@ def _is_numeral(value: Any) -> bool:
         return False
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Any, other: Any, nil: float = 0.0) -> bool:
     if is_number(one) and is_number(other):
-        return math.isclose(one, other, rel_tol=SAME)
+        return math.isclose(one, other, rel_tol=SAME) or max(abs(one), abs(other)) <= nil
     return type(one) is type(other) and bool(one == other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 from math import sqrt
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def model_figure(
     if pair is None and len(numeric) > 1:
         first, second = sorted(numeric, key=lambda name: -shares.get(name, 0.0))[:2]
         pair = (first, second)
-    elif pair is not None and (len(pair) != 2 or len(set(pair)) < 2 or not set(pair) <= set(numeric)):
+    elif pair is not None and not (isinstance(pair, (tuple, list)) and tuple(pair) in list(permutations(numeric, 2))):
         raise ValueError(f"pair: expected two of {', '.join(numeric)}, got {pair!r}")
     rows = -(-len(parameters.all) // COLUMNS)
     last = [{}, {"colspan": 2}, None]

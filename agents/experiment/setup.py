@@ -40,14 +40,17 @@ def as_choices(
     """
     choices: Ranges | Candidates
     known = None
+    if not isinstance(log, Iterable):
+        raise TypeError(f"log: expected a list of columns, got {log!r}")
+    found = _as_constraints(constraints, outcomes)
     if STATUS in outcomes:
         raise ValueError(f"outcome: expected a name other than {STATUS!r}, which is a column of results()")
     if isinstance(parameters, Mapping):
         if log:
             raise ValueError("log: expected only for a table of candidates; here agents.log(low, high) says it")
-        choices = Ranges(Parameters.of(parameters), _as_constraints(constraints, outcomes))
+        choices = Ranges(Parameters.of(parameters), found)
     else:
-        if len(constraints):
+        if found:
             raise ValueError(
                 "constraints: expected only with ranges; leave out the rows of a table that are not to be tried, as by "
                 "table.query('a + b <= 1')"

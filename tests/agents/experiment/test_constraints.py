@@ -101,6 +101,8 @@ class TestTexts:
         listed = agents.forbid([{"solvent": "water", "base": "NaH"}])
         assert listed.missed_by({"solvent": "water", "base": "NaH", "a": 1}) == "{'solvent': 'water', 'base': 'NaH'}"
         assert listed.missed_by({"solvent": "DMF", "base": "NaH"}) == ""
+        turned = agents.forbid([{"solvent": "water", "base": "NaH"}, {"base": "K2CO3", "solvent": "DMF"}])
+        assert turned.rows == frozenset({("water", "NaH"), ("DMF", "K2CO3")})
         with pytest.raises(ValueError, match="forbid: expected at least one dict, all with the same names, got"):
             agents.forbid([{"solvent": "water"}, {"base": "NaH"}])
         with pytest.raises(TypeError, match="forbid: expected a function of named arguments"):

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,23 @@ def test_results_are_data_for_other_ranges() -> None:
     assert again.results()["status"].tolist() == ["before", "failed"]
 
 
+def test_outcomes_filled_in_by_hand_count_whatever_was_open_or_withdrawn(tmp_path: Path) -> None:
+    lab = Experiment({"x": (0, 1)}, QUICK)
+    points = lab.ask(5)
+    lab.tell(points[0], 1.0)
+    lab.tell(points[1], failed=True)
+    lab.withdraw(points[2])
+    lab.results().to_csv(tmp_path / "results.csv", index=False)
+    results = pd.read_csv(tmp_path / "results.csv")
+    results.loc[[2, 3], "outcome"] = [2.0, 3.0]  # the withdrawn one, and an open one of two
+    again = Experiment({"x": (0, 1)}, QUICK, data=results).results()
+    assert again["status"].tolist() == ["before"] * 3 + ["failed"]
+    assert again["outcome"].tolist()[:3] == [1.0, 2.0, 3.0]
+    results.loc[1, "outcome"] = 4.0
+    with pytest.raises(ValueError, match=r"data, row 1 .*: status: expected 'done' beside outcomes, got 'failed'"):
+        Experiment({"x": (0, 1)}, QUICK, data=results)
+
+
 class TestOpenPoints:
     def test_the_default_policy_spreads_what_is_asked_before_it_is_told(self) -> None:
         lab = Experiment({"x": (0, 1)}, ("MAP-BUCB", {"n_initial": 3}))
@@ -486,6 +504,18 @@ class TestFiles:
         assert found is not None
         assert found.all[0].labels == ("CsOPiv", "K3PO4", "KOAc")
 
+    def test_a_setting_may_be_a_little_like_an_outcome(self, tmp_path: Path) -> None:
+        known = TABLE.assign(field=range(9), result=[1.0, 2.0] + [np.nan] * 7).rename(columns={"result": "yield"})
+        of_two = {"yield": "max", "cost": "min"}
+        one = Experiment(known, QUICK, outcome="yield")
+        two = Experiment(known.assign(cost=known["yield"]), QUICK, outcome=of_two)
+        one.tell(one.ask(), 3.0)
+        two.tell(two.ask(), {"yield": 3.0, "cost": 4.0})
+        for lab in (one, two):
+            again = Experiment.load(lab.save(tmp_path / "lab.json"))
+            pd.testing.assert_frame_equal(again.results(), lab.results())
+            assert again.ask() == lab.ask()
+
     def test_points_of_the_file_hold_where_the_policy_would_now_choose_others(self, tmp_path: Path) -> None:
         lab = Experiment(TABLE, "Random")
         lab.tell(lab.ask(), 5.0)
@@ -567,6 +597,8 @@ def test_tellings_that_are_refused() -> None:
             lab.tell(POINT, outcome)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="outcome: expected none with failed=True, got 3"):
         lab.tell(POINT, 3.0, failed=True)
+    with pytest.raises(TypeError, match="failed: expected True or False, got 'no'"):
+        lab.tell(POINT, failed="no")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"missing base"):
         lab.tell({name: value for name, value in POINT.items() if name != "base"}, 3.0)
     with pytest.raises(TypeError, match=r"point: expected a dict with temperature, rate, .*, got \[50"):
@@ -648,6 +680,68 @@ def test_single_precision_is_what_it_looks_like() -> None:
     assert lab.ask()["x"] in (0.2, 0.3)
     before = pd.DataFrame({"x": np.array([0.1, 0.3], np.float32), "outcome": np.array([0.7, 1.5], np.float32)})
     assert Experiment({"x": np.array([0.1, 0.2, 0.3], np.float32)}, QUICK, data=before).best() == ({"x": 0.3}, 1.5)
+
+
+def test_single_precision_of_bounds_and_of_points_to_predict() -> None:
+    narrow = pd.DataFrame({"x": np.array([0.1, 0.2, 0.3], np.float32)})
+    lab = Experiment(narrow, QUICK)
+    lab.tell({"x": 0.1}, 1.0)
+    assert lab.predict(narrow).equals(lab.predict([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}]))
+    low, high = np.array([0.1, 0.7], np.float32)
+    ranges = Experiment({"x": (low, high), "y": agents.log(low, high)}, QUICK, constraints=[({"x": 1}, "<=", high)])
+    ranges.tell({"x": 0.1, "y": 0.7}, 1.0)
+    ranges.tell({"x": high, "y": low}, 2.0)
+    assert ranges.best() == ({"x": 0.7, "y": 0.1}, 2.0)
+
+
+class TestZero:
+    STEPS = np.arange(-1, 1.01, 0.1)  # -2.2e-16 in the middle
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"x": STEPS, "y": [1, 2]},
+            pd.DataFrame([{"x": x, "y": y} for x in STEPS for y in (1, 2)]),
+            pd.DataFrame([{"x": x, "y": y} for x in STEPS.round(1) for y in (1, 2)]),
+        ],
+        ids=["levels", "table", "table with -0.0"],
+    )
+    def test_is_a_level_whatever_rounding_made_of_it(self, parameters: Any) -> None:
+        lab = Experiment(parameters, QUICK, repeats=True)
+        for zero in (0.0, -0.0, 0, 0.1 + 0.2 - 0.3, np.float32(0)):
+            lab.tell({"x": zero, "y": 1}, 1.0)
+        assert len(lab.best()[0]) == 2
+        assert lab.results()["x"].nunique() == 1
+        assert abs(lab.ask(fixed={"x": 0})["x"]) < 1e-15
+        with pytest.raises(ValueError, match=r"x: expected one of -1\.0, .* \(21 in all\), got 1e-05"):
+            lab.tell({"x": 1e-5, "y": 1}, 1.0)
+
+    @pytest.mark.parametrize("as_table", [False, True])
+    def test_is_apart_from_the_least_level(self, as_table: bool) -> None:
+        levels = [0.0, *np.geomspace(1e-14, 1, 15).tolist()]
+        lab = Experiment(pd.DataFrame({"x": levels}) if as_table else {"x": levels}, QUICK)
+        for x in levels:
+            lab.tell({"x": x}, 1.0)
+        assert lab.results()["x"].tolist() == levels
+
+    def test_has_no_sign(self) -> None:
+        assert repr(Experiment(pd.DataFrame({"x": [-0.0, 1.0]}), QUICK).ask(2)).count("-") == 0
+        with pytest.raises(ValueError, match="table: expected different candidates, got rows 0 and 1 equal"):
+            Experiment(pd.DataFrame({"x": [0.0, -0.0, 1.0]}))
+
+    def test_as_a_bound_of_a_constraint(self, tmp_path: Path) -> None:
+        constraints = [({"a (g)": 1, "b": -1}, ">=", -0.0)]
+        lab = Experiment({"a (g)": (0, 1), "b": (0, 1)}, QUICK, constraints=constraints)
+        assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
+
+
+def test_fractions_are_numbers(tmp_path: Path) -> None:
+    third, half = Fraction(1, 3), Fraction(1, 2)
+    for parameters in ({"x": [third, half]}, {"x": (third, half)}, pd.DataFrame({"x": [third, half]})):
+        lab = Experiment(parameters, QUICK)
+        lab.tell({"x": half}, 3.0)
+        again = Experiment.load(lab.save(tmp_path / "lab.json"))
+        assert again.best() == lab.best() == ({"x": 0.5}, 3.0)
 
 
 def test_a_table_of_nothing_has_its_columns() -> None:
@@ -767,6 +861,10 @@ def test_points_of_a_table_that_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             lab.tell({"ligand": "SPhos", "celsius": 90, "scale": 1, **change}, 1.0)
+    values: list[tuple[str, Any]] = [("ligand", ["SPhos"]), ("celsius", np.array([90])), ("scale", {})]
+    for name, value in values:
+        with pytest.raises(ValueError, match=f"{name}: expected one of .*, got {re.escape(repr(value))}"):
+            lab.tell({"ligand": "SPhos", "celsius": 90, "scale": 1, name: value}, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -875,6 +973,14 @@ def test_points_of_a_table_that_are_refused() -> None:
             "table: expected numbers alone or text alone in column 'x'",
         ),
         (TABLE, {"log": ["rate"]}, ValueError, "log: expected columns among ligand, celsius, scale, got 'rate'"),
+        (TABLE, {"log": None}, TypeError, "log: expected a list of columns, got None"),
+        (TABLE, {"constraints": None}, TypeError, "constraints: expected a list of them, got None"),
+        (
+            TABLE.assign(x=[1.0] * 7 + [np.inf, 2.0]),
+            {},
+            ValueError,
+            "table: expected numbers up to 1e+50 in size, got inf in column 'x', row 7 (counted from 0)",
+        ),
         (TABLE.assign(x=range(9)), {"log": ["x"]}, ValueError, "log: expected numbers > 0 in column 'x', got 0.0"),
         (TABLE, {"agent": "Optuna-TPE"}, ValueError, "agent: 'Optuna-TPE' does not play on tables of candidates"),
         ({"x": (0, 1), "status": ["a", "b"]}, {}, ValueError, "parameters: expected names other than 'outcome' and"),

@@ -272,6 +272,22 @@ class TestPlay:
         assert counted == (worst if on_failure == "worst" else None)
         assert Experiment.load(lab.save(tmp_path / "lab.json")).ask(2) == lab.ask(2)
 
+    def test_outcomes_filled_in_by_hand_are_all_or_none(self) -> None:
+        lab = Experiment(RANGES, QUICK, outcome=GOALS)
+        lab.tell(lab.ask(3)[0], failed=True)
+        results = lab.results()
+        results.loc[1, ["yield", "cost"]] = [50.0, 20.0]
+        again = Experiment(RANGES, QUICK, outcome=GOALS, data=results)
+        assert again.results()["status"].tolist() == ["before", "failed"]
+        for row, message in (
+            (0, "status: expected 'done' beside outcomes, got 'failed' beside cost 30.0"),
+            (2, "yield: expected a number beside those of the other outcomes, got none"),
+        ):
+            data = results.copy()
+            data.loc[row, "cost"] = 30.0
+            with pytest.raises(ValueError, match=rf"data, row {row} \(counted from 0\): {message}"):
+                Experiment(RANGES, QUICK, outcome=GOALS, data=data)
+
     @pytest.mark.parametrize(
         ("told", "error", "message"),
         [
@@ -336,7 +352,7 @@ class TestPictures:
         assert set(shares.y) == set(ranges)
         assert next(trace for trace in figure.data if trace.type == "contour").z.shape == (33, 33)
         assert lab.plot_model(pair=("a", "rate")).data
-        for refused in (("a", "base"), ("a", "a"), ("a",)):
+        for refused in (("a", "base"), ("a", "a"), ("a",), "ab", 3, (["a"], "b")):
             with pytest.raises(ValueError, match="pair: expected two of a, b, c, rate, got"):
                 lab.plot_model(pair=refused)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="outcome: expected 'yield' or 'cost', got 'price'"):
