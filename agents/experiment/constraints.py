@@ -43,10 +43,10 @@ class Linear:
         """The parameters that it is about."""
         return tuple(self.coefficients)
 
-    def missed_by(self, point: Mapping[str, Any]) -> str:
-        """What a point has in place of what is allowed; "" if it keeps to the constraint."""
+    def missed_by(self, point: Mapping[str, Any], share: float = _SLACK) -> str:
+        """What a point has in place of what is allowed, up to a share of the largest term; "" if it keeps to it."""
         terms = [c * point[name] for name, c in self.coefficients.items()]
-        slack = _SLACK * max(map(abs, [*terms, *(end for end in (self.low, self.high) if math.isfinite(end))]))
+        slack = share * max(map(abs, [*terms, *(end for end in (self.low, self.high) if math.isfinite(end))]))
         total = math.fsum(terms)
         return "" if self.low - slack <= total <= self.high + slack else f"{total:.6g}"
 

@@ -460,26 +460,43 @@ class Experiment:
     def recommend(self) -> Point:
         """The point that the policy would deploy: on tables it may be one that was not tried, but none that failed.
 
-        With limits, the evaluated point of best posterior mean among those whose means keep to them.
+        With limits, the evaluated point of best posterior mean among those whose means keep to them. Where the policy
+        names one that failed, the evaluated point of best mean, or else of best outcome, takes its place.
 
         Raises:
             ValueError: if several outcomes have a direction, no point keeps to the limits, or all have failed.
         """
         agent = self._informed()
-        left = None if self.candidates is None else np.ones(len(self.candidates.points), bool)
-        if left is not None:
-            for each in self._history.own:
-                left[each.action] &= each.status != "failed"
+        failed = [each for each in self._history.own if each.status == "failed"]
+        if self.candidates is not None:
+            left = np.ones(len(self.candidates.points), bool)
+            for each in failed:
+                left[each.action] = False
             if not left.any():
                 raise ValueError("recommend: all candidates have failed; expected one that has not")
             if agent.capabilities.contexts:
                 agent.offer(np.flatnonzero(left))
-        action = agent.recommend()
-        if left is not None:
-            action = self._replaced(agent, action, left, 0)
+        if isinstance(agent, SeveralOutcomes):
+            told = agent.parts[0].actions
+            action = agent.recommend(np.array([not self._history.same(each, failed) for each in told], bool))
+        else:
+            action = agent.recommend()
+            if self._history.same(action, failed):
+                action = self._best_evaluated(agent, failed)
         evaluated = self._history.all
         same = self._history.same(action, evaluated)
         return dict((evaluated[same[0]] if same else self._history.proposed(action)).point)
+
+    def _best_evaluated(self, agent: Agent, failed: Sequence[Evaluation]) -> Action:
+        """The action of best mean, without a model of best reward, among those with an outcome that never failed."""
+        done = [each for each in self._history.all if each.outcomes is not None]
+        known = [each for each in done if not self._history.same(each.action, failed)]
+        if not known:
+            raise ValueError("recommend: expected a point with an outcome that has not failed, got none yet")
+        actions = np.array([each.action for each in known])
+        found = agent.predict(actions if self._problem.arms is None else self._problem.arms[actions])
+        rewards = [self._history.reward(each, self.goals[0]) for each in known] if found is None else found[0]
+        return known[int(np.argmax(rewards))].action
 
     def predict(self, points: Point | Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.
@@ -640,16 +657,23 @@ class Experiment:
 
     # Files.
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write everything to a JSON file, whole or not at all: what was set up, and every point and outcome in order.
 
+        Args:
+            path: The file.
+            overwrite: Whether to replace a file that holds something else than a beginning of this experiment, such as
+                what another notebook saved, or an earlier campaign.
+
         Raises:
-            TypeError: if a setting of the policy has no JSON form.
-            ValueError: if `path` is a folder.
-            OSError: if the file cannot be written.
+            TypeError: if a setting of the policy has no JSON form, or `overwrite` is no truth value.
+            ValueError: if `path` is a folder, or such a file and not `overwrite`.
+            OSError: if the file cannot be read or written.
         """
         if Path(path).is_dir():
             raise ValueError(f"path: expected a file, got the folder {str(path)!r}")
+        if not as_truth("overwrite", overwrite):
+            file.refuse_loss(Path(path), self._history.events)
         first = self.goals[0]
         if len(self.goals) == 1 and first.limit is None:
             goals: dict[str, Any] = {"outcome": first.name, "minimise": first.direction == "min"}
@@ -699,12 +723,14 @@ class Experiment:
             raise ValueError(f"{path}: {error}") from None
         for i, event in enumerate(events):
             try:
+                file.check_event(event)
                 if "ask" in event:
                     same = lab._ask_again(event) and same
                 else:
                     lab._history.note(event)
             except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise ValueError(f"{path}: event {i} (counted from 0): {error}") from error
+        lab._history.events = events  # as they were written, perhaps by hand, for `save` to find them in the file
         if not same:
             warnings.warn(
                 f"{path}: its policy would now have proposed other points; those that were tried are kept", stacklevel=2
@@ -731,7 +757,7 @@ def _part(agent: Agent | SeveralOutcomes, j: int) -> Agent:
 
 def _has_no_scale(agent: Agent) -> bool:
     """Whether a policy that learns the scale of outcomes has seen none yet: all that it was told are equal."""
-    return isinstance(agent, LearnedAgent) and agent.in_initial_design and len(np.unique(agent.y)) < 2
+    return isinstance(agent, LearnedAgent) and len(np.unique(agent.y)) < 2
 
 
 def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"]:

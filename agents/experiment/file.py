@@ -15,13 +15,14 @@ from gpbandit_envs.arguments import shown
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 
-__all__ = ["Event", "read", "write"]
+__all__ = ["Event", "check_event", "read", "refuse_loss", "write"]
 
 Event = dict[str, Any]
 """`{"ask": points}`, with `"fixed"` values where there were any; `{"tell": number, "outcome": y}`, where `y` is a dict
 if there are several outcomes, or `{"tell": number, "failed": True}`, each with its `"point"` where that had not been
 asked; or `{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left out."""
 
+_KEYS = {"ask": ("fixed",), "tell": ("outcome", "failed", "point"), "withdraw": ()}
 _FORMAT = "gpbandit-envs experiment"
 _SETUP = {
     *("parameters", "candidates", "log", "agent", "outcome", "minimise", "seed", "repeats", "on_failure"),
@@ -72,6 +73,50 @@ def write(path: Path, choices: Ranges | Candidates, setup: Mapping[str, Any], ev
     return path
 
 
+def refuse_loss(path: Path, events: list[Event]) -> None:
+    """Raise where writing an experiment with these events would lose what a file holds.
+
+    Raises:
+        ValueError: if the file is none of `write` and not empty, or its events are no beginning of these.
+        OSError: if it cannot be read.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    there = (_content(path) or {}).get("events")
+    if not isinstance(there, list):
+        raise ValueError(
+            f"path: expected a new file, or one written by Experiment.save, got {str(path)!r}; overwrite=True replaces "
+            "it"
+        )
+    if there != events[: len(there)]:
+        first = next(i for i, event in enumerate(there) if [event] != events[i : i + 1])
+        told = sum(isinstance(event, dict) and "tell" in event for event in there)
+        raise ValueError(
+            f"path: expected a new file, or one whose events this experiment has too, got {str(path)!r} with "
+            f"{len(there)} events ({told} told), which differ from event {first} on (counted from 0); "
+            f"Experiment.load({str(path)!r}) goes on from there, overwrite=True replaces it"
+        )
+
+
+def check_event(event: Event) -> None:
+    """Raise unless an event says one thing that happened, and has no other keys than belong to it."""
+    verbs = [verb for verb in _KEYS if verb in event]
+    if len(verbs) != 1:
+        raise ValueError(f"expected exactly one of 'ask', 'tell' and 'withdraw', got {shown(event)}")
+    allowed = (verbs[0], *_KEYS[verbs[0]])
+    if not set(event) <= set(allowed):
+        raise ValueError(f"expected no keys but {', '.join(map(repr, allowed))}, got {shown(event)}")
+
+
+def _content(path: Path) -> dict[str, Any] | None:
+    """What a file of `write` holds, whatever its version; None if it is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
+        return content if content["format"] == _FORMAT else None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
+        return None
+
+
 def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     """The arguments with which the experiment of a file was made, and what came then.
 
@@ -81,12 +126,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file written by Experiment.save, got a folder")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
-        known = content["format"] == _FORMAT
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
-        known = False
-    if not known:
+    content = _content(path)
+    if content is None:
         raise ValueError(f"{path}: expected a file written by Experiment.save")
     schema = content.get("schema")
     if schema not in _SCHEMAS:

@@ -25,7 +25,8 @@ __all__ = ["SAME", "Parameter", "Parameters", "Point", "as_parameter", "is_numbe
 Point = dict[str, Any]
 """One value for every parameter, by name."""
 
-_DIGITS = 4  # a real value is proposed to a ten-thousandth of its range, on a logarithmic scale to 4 digits
+_DIGITS = 4  # a real value is proposed to a ten-thousandth of its range, on a wide logarithmic scale to 4 digits
+_WIDE = 2  # ratio of the ends from which a logarithmic scale is wide
 SAME = 1e-9  # relative difference of numbers that are the same, after a way through text
 _NIL = 1e-6  # of the least difference of levels: sums of steps end as close to 0
 
@@ -109,7 +110,7 @@ class Parameter:
         d = self.dimension
         if d.integer:
             return int(number)
-        if d.log:
+        if d.log and d.high >= _WIDE * d.low:
             rounded = float(f"{number:.{_DIGITS + finer}g}")
         else:
             rounded = round(float(number), max(0, _DIGITS - math.floor(math.log10(d.high - d.low))) + finer)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +25,7 @@ __all__ = ["Region"]
 _MOST = 200_000  # combinations of tied levels, while they are listed
 _MOST_POLYTOPES = 64  # a hundredth to a tenth of a second each
 _FINER = 8  # further digits that are tried where rounding leaves the region
+_EXACT = 1e-11  # of the sizes of its terms, by which an equality may be missed: one in the last of twelve digits
 
 
 class Region:
@@ -281,20 +283,47 @@ class Region:
                 rest = math.fsum(c * point[other] for other, c in equality.coefficients.items() if other != name)
                 # A sum of decimals has no more of them, but for the rounding of its terms.
                 point[name] = float(f"{(equality.high - rest) / equality.coefficients[name]:.12g}")
-            if all(not each.missed_by(point) for each in self.constraints) and self._in_ranges(point):
+            kept = not any(each.missed_by(point, _EXACT) for each in self._equalities)
+            if kept and all(not each.missed_by(point) for each in self.constraints) and self._in_ranges(point):
                 return point
         return self.parameters.exact_point(row) | self.fixed
 
     @cached_property
+    def _rounded(self) -> list[str]:
+        """The parameters that are rounded: they take any number, and are not held."""
+        return [self.parameters.all[j].name for j in self._free if j not in self._held]
+
+    @cached_property
+    def _equalities(self) -> list[Linear]:
+        """The equalities between parameters that are rounded, in an order that is that of no list."""
+        linear = [each for each in self.constraints if isinstance(each, Linear) and each.low == each.high]
+        about = [each for each in linear if set(each.names) & set(self._rounded)]
+        return sorted(about, key=lambda each: (len(each.names), sorted(each.coefficients.items()), each.high))
+
+    @cached_property
     def _balanced(self) -> Mapping[str, Linear]:
-        """The parameters that take what is left of an equality when the others are rounded."""
-        out: dict[str, Linear] = {}
-        free = [self.parameters.all[j].name for j in self._free if j not in self._held]
-        for each in self.constraints:
-            if isinstance(each, Linear) and each.low == each.high:
-                named = [name for name in each.names if name in free and name not in out]
-                if named:
-                    out[named[-1]] = each
+        """The parameters that take what is left of equalities when the others are rounded.
+
+        Each has an equality of its own, in which no other of them is: Gauss and Jordan's elimination. An equality that
+        shares no parameter with another is balanced by its last one. Of others preferably those take what is left that
+        are sums of whole or decimal multiples: with `a == 9 * b` this is `a`, as a ninth has no last digit.
+        """
+        solved: dict[str, _Row] = {}
+        for each in self._equalities:
+            row: _Row = {name: Fraction(str(c)) for name, c in {**each.coefficients, _TOTAL: each.high}.items()}
+            for name, other in solved.items():
+                row = _without(name, row, other)
+            mine = [name for name in row if name in self._rounded]
+            if any(set(mine) & set(other.names) for other in self._equalities if other is not each):
+                mine = sorted(mine, key=self.parameters.names.index)
+                mine = [name for name in mine if _is_decimal(name, row)] or mine
+            if mine:
+                solved = {name: _without(mine[-1], other, row) for name, other in solved.items()} | {mine[-1]: row}
+        out = {}
+        for name, row in solved.items():
+            numbers = {other: float(c) for other, c in row.items()}
+            total = numbers.pop(_TOTAL, 0.0)
+            out[name] = Linear(numbers, total, total, name)
         return out
 
     def _in_ranges(self, point: Point) -> bool:
@@ -337,6 +366,26 @@ class Region:
         starts = np.cumsum([0, *(d.size for d in self.domain)])
         X[:, starts[self._free]] = U
         return X
+
+
+_Row = dict[str, Fraction]
+_TOTAL = ""  # in place of a name: the other side
+_SAME_COEFFICIENT = 1e-12  # relative difference
+
+
+def _without(name: str, row: _Row, other: _Row) -> _Row:
+    """An equality less a multiple of another, such that a parameter is no longer in it; thirds are no exact numbers."""
+    if name not in row:
+        return row
+    share, none = row[name] / other[name], Fraction(0)
+    pairs = {each: (row.get(each, none), share * other.get(each, none)) for each in {**row, **other}}
+    return {each: a - b for each, (a, b) in pairs.items() if abs(a - b) > _SAME_COEFFICIENT * max(abs(a), abs(b))}
+
+
+def _is_decimal(name: str, row: _Row) -> bool:
+    """Whether the numbers by which a parameter is the sum of the others have finitely many decimals."""
+    denominators = [(c / row[name]).denominator for c in row.values()]
+    return all(10 ** d.bit_length() % d == 0 for d in denominators)
 
 
 class _EmptyError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from agents.core.maximise import finite_values
 from agents.core.protocol import Action, Actions, Feedback, Pending
@@ -118,8 +118,11 @@ class SeveralOutcomes:
         X, y = np.concatenate([part.X, Z]), np.concatenate([part.y, posterior.at(Z)[0]])
         return GPRegression(posterior.kernel, X, y, posterior.lam, part.prior_mean)
 
-    def recommend(self) -> Action:
+    def recommend(self, allowed: Bool[np.ndarray, " n"]) -> Action:
         """The evaluated point of best posterior mean among those whose means keep to all limits.
+
+        Args:
+            allowed: Which of the evaluated points, in the order of `parts[0].actions`, may be named.
 
         Raises:
             ValueError: if several outcomes have a direction, or no point is there that keeps to the limits.
@@ -129,6 +132,7 @@ class SeveralOutcomes:
                 "recommend: expected a single outcome with a direction; pareto() has all points that are best"
             )
         Y, kept = self._believed(self.parts[0].actions[:0])
+        kept &= allowed
         if not kept.any():
             limits = ", ".join(str(goal) for goal in self.goals if goal.limit is not None)
             raise ValueError(f"recommend: expected a point whose means keep to {limits}, got none yet")

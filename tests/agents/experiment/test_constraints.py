@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
+from itertools import permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +16,7 @@ import agents
 from agents import Experiment
 from agents.core.maximise import search_domain
 from agents.core.space import BoxSpace, Search
-from agents.experiment.constraints import Linear
+from agents.experiment.constraints import Linear, as_constraint
 from agents.experiment.feasible import FeasibleSpace
 from agents.experiment.parameters import Parameters
 from agents.experiment.polytope import Polytope
@@ -210,6 +212,53 @@ class TestRegion:
         pairs = {(point["solvent"], point["base"]) for point in points}
         assert len(pairs) == 5
         assert ("water", "NaH") not in pairs
+
+    @pytest.mark.parametrize(
+        ("settings", "constraints"),
+        [
+            (
+                {"water": (0, 100), "salt": (0, 10), "polymer": (0, 100)},
+                [agents.mixture("water", "salt", "polymer", total=100), "water == 9 * salt"],
+            ),
+            (dict.fromkeys("abcd", (0, 1)), [agents.mixture(*"abcd"), "a == b", "c == 2 * d", "b == a"]),
+            (dict.fromkeys("abcdef", (0, 2)), [agents.mixture(*"abc"), agents.mixture(*"cde"), "e == 0.25 * f"]),
+            ({**dict.fromkeys("abc", (0, 1)), "n": [0.1, 0.2]}, [agents.mixture(*"abcn"), "a == 3 * n - b"]),
+        ],
+    )
+    def test_equalities_that_share_parameters_hold_to_the_last_digit_in_any_order(
+        self, settings: dict[str, Any], constraints: list[Any]
+    ) -> None:
+        proposed = []
+        for order in permutations(constraints):
+            lab = Experiment(settings, "Random", constraints=order)
+            proposed.append(lab.ask(20))
+            for each in map(as_constraint, order):
+                assert isinstance(each, Linear)
+                for point in proposed[-1]:
+                    terms = [Decimal(repr(point[name])) * Decimal(repr(c)) for name, c in each.coefficients.items()]
+                    assert sum(terms) == Decimal(repr(each.high))
+        for points in proposed[1:]:
+            assert points == proposed[0]
+
+    def test_equalities_without_a_last_digit_hold_to_twelve(self) -> None:
+        constraints = [agents.mixture("a", "b", "c"), "3 * a == 7 * b"]
+        points = Experiment(dict.fromkeys("abc", (0, 1)), "Random", constraints=constraints).ask(50)
+        for point in points:
+            assert sum(point.values()) == pytest.approx(1, abs=1e-11)
+            assert 3 * point["a"] == pytest.approx(7 * point["b"], rel=1e-11)
+            assert max(len(str(value)) for value in point.values()) <= 16
+
+    def test_an_equality_that_follows_from_another_balances_nothing(self) -> None:
+        constraints = ["a / 3 + b / 7 + c == 0.3", "7 * a + 3 * b + 21 * c == 6.3"]
+        for point in Experiment(dict.fromkeys("abc", (0, 1)), "Random", constraints=constraints).ask(50):
+            assert 7 * point["a"] + 3 * point["b"] + 21 * point["c"] == pytest.approx(6.3, abs=1e-10)
+            assert sum(len(str(value)) <= 6 for value in point.values()) >= 2
+
+    def test_one_equality_is_balanced_by_its_last_parameter(self) -> None:
+        lab = Experiment({"a": (0, 1), "b": (0, 1)}, "Random", constraints=["a == 9 * b"])
+        for point in lab.ask(9):
+            assert point["b"] == float(f"{point['a'] / 9:.12g}")
+            assert point["a"] == round(point["a"], 4)
 
     def test_levels_that_sum(self) -> None:
         steps = range(0, 101, 5)

@@ -70,6 +70,15 @@ class TestUnits:
         rates = np.array([point["rate"] for point in lab.ask(400)])
         assert np.mean(rates < 1e-2) == pytest.approx(0.5, abs=0.1)
 
+    @pytest.mark.parametrize(("low", "high"), [(1000, 1001), (99.9, 100.1), (500_000, 500_100), (1e-7, 1.0001e-7)])
+    def test_a_narrow_logarithmic_scale_has_as_many_values_as_a_linear_one(self, low: float, high: float) -> None:
+        values = [point["x"] for point in Experiment({"x": agents.log(low, high)}, "Random").ask(200)]
+        assert len(set(values)) > 190
+        digits = [len(f"{(x - low) / (high - low):.5g}") for x in values]
+        assert min(digits) >= 4
+        wide = Experiment({"x": agents.log(1, 2), "y": agents.log(1e-4, 1)}, "Random").ask(100)
+        assert all(value == float(f"{value:.4g}") for point in wide for value in point.values())
+
     def test_categories_are_equally_far_from_each_other(self) -> None:
         lab = Experiment({"base": ["KOAc", "CsOPiv", "K3PO4"], "t": (0, 1)}, "Random")
         actions = {point["base"]: lab._history.stated({**point, "t": 0.5}).action for point in lab.ask(40)}
@@ -512,7 +521,7 @@ class TestFiles:
         one.tell(one.ask(), 3.0)
         two.tell(two.ask(), {"yield": 3.0, "cost": 4.0})
         for lab in (one, two):
-            again = Experiment.load(lab.save(tmp_path / "lab.json"))
+            again = Experiment.load(lab.save(tmp_path / f"{len(lab.outcomes)}.json"))
             pd.testing.assert_frame_equal(again.results(), lab.results())
             assert again.ask() == lab.ask()
 
@@ -653,6 +662,34 @@ def test_what_has_failed_is_not_recommended() -> None:
         lab.recommend()
 
 
+@pytest.mark.parametrize("agent", [QUICK, "Random"])
+@pytest.mark.parametrize("parameters", [{"t": (20, 120)}, pd.DataFrame({"t": [60.0, 90.0, 110.0]})])
+def test_what_counts_as_the_worst_is_not_recommended_in_whatever_order_it_was_told(parameters: Any, agent: Any) -> None:
+    for times in ((60.0, 110.0), (110.0, 60.0)):
+        lab = Experiment(parameters, agent, on_failure="worst")
+        for t in times:
+            lab.tell({"t": t}, None if t > 100 else 71.0, failed=t > 100)
+        assert lab.recommend()["t"] != 110.0
+        if isinstance(parameters, dict):
+            assert lab.recommend() == {"t": 60.0}
+    lab = Experiment({"t": (20, 120)}, agent, on_failure="worst")
+    lab.tell({"t": 70.0}, failed=True)  # the middle, which is recommended before any outcome
+    with pytest.raises(ValueError, match="recommend: expected a point with an outcome that has not failed, got none"):
+        lab.recommend()
+
+
+def test_a_failure_among_good_outcomes_is_not_recommended() -> None:
+    for seed in (2, 8):
+        rng, lab = np.random.default_rng(seed), Experiment({"t": (20, 120), "m": (0, 1)}, on_failure="worst", seed=seed)
+        for _ in range(5):
+            for point in lab.ask(3):
+                failed = rng.random() < 0.5
+                lab.tell(point, None if failed else 50 + 3 * rng.normal(), failed=failed)
+            results = lab.results()
+            named = lab.recommend()
+            assert results[(results["t"] == named["t"]) & (results["m"] == named["m"])]["status"].tolist() == ["done"]
+
+
 @pytest.mark.parametrize(
     "stated",
     [{"kernel": {"name": "se", "lengthscale": 0.5}}, {"noise_std": 0.1}, {"horizon": 9}],
@@ -672,6 +709,59 @@ def test_what_is_not_used_is_said_once_however_many_outcomes_there_are() -> None
 def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=re.escape(f"path: expected a file, got the folder {str(tmp_path)!r}")):
         Experiment(RANGES).save(tmp_path)
+
+
+class TestFilesOfOthers:
+    def test_what_another_notebook_saved_is_not_lost(self, tmp_path: Path) -> None:
+        path, lab = tmp_path / "lab.json", Experiment({"t": (20, 120)}, QUICK)
+        one, other, *_ = lab.ask(4)
+        lab.save(path)
+        first, second = Experiment.load(path), Experiment.load(path)
+        first.tell(one, 61.0)
+        first.save(path)
+        second.tell(other, 64.0)
+        for late in (second, lab):  # the one has another event, the other has fewer
+            with pytest.raises(
+                ValueError, match=r"path: .*'.*lab.json' with 2 events \(1 told\), which differ from event 1 on \("
+            ):
+                late.save(path)
+        assert Experiment.load(path).best() == (one, 61.0)
+        first.tell(other, 65.0)
+        first.save(path)
+        lab.save(path, overwrite=True)
+        assert len(Experiment.load(path).open) == 4
+
+    def test_a_notebook_run_again_from_its_top_replaces_no_campaign(self, tmp_path: Path) -> None:
+        path = tmp_path / "lab.json"
+        lab = Experiment(TABLE, QUICK)
+        for point in lab.ask(2):
+            lab.tell(point, measured(point))
+            lab.save(path)
+        for again in (Experiment(TABLE, QUICK), Experiment(TABLE, QUICK, seed=1)):
+            with pytest.raises(
+                ValueError, match=r"Experiment.load\('.*'\) goes on from there, overwrite=True replaces it"
+            ):
+                again.save(path)
+        for point in again.ask(2):
+            again.tell(point, 0.0)
+        with pytest.raises(ValueError, match=r"3 events \(2 told\), which differ from event 0 on \(counted from 0\)"):
+            again.save(path)
+        with pytest.raises(TypeError, match="overwrite: expected True or False, got 'yes'"):
+            again.save(path, overwrite="yes")  # type: ignore[arg-type]
+
+    def test_other_files_are_not_replaced_either(self, tmp_path: Path) -> None:
+        path, lab = tmp_path / "measured.csv", Experiment(TABLE, QUICK)
+        path.write_text("")
+        lab.save(path)
+        for text in ("x,yield\n1,2\n", "[]", '{"format": "gpbandit-envs experiment"}', '{"events": []}'):
+            path.write_text(text)
+            with pytest.raises(
+                ValueError, match=r"path: expected a new file, or one written by Experiment.save, got '"
+            ):
+                lab.save(path)
+            assert path.read_text() == text
+        lab.save(path, overwrite=True)
+        assert Experiment.load(path).open == []
 
 
 def test_single_precision_is_what_it_looks_like() -> None:
@@ -842,6 +932,36 @@ class TestFilesThatWereEdited:
         path.write_text(json.dumps(content))
         with pytest.raises(ValueError, match=re.escape(f"{path}: its setup cannot be read (ValueError: {message}")):
             Experiment.load(path)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"ask": []}, "expected exactly one of 'ask', 'tell' and 'withdraw', got {'tell': 1, "),
+            ({"withdraw": 1}, "expected exactly one of 'ask', 'tell' and 'withdraw', got {'tell': 1, "),
+            ({"outcom": 2.0}, "expected no keys but 'tell', 'outcome', 'failed', 'point', got {'tell': 1, "),
+        ],
+    )
+    def test_an_event_says_one_thing(self, change: dict[str, Any], message: str, tmp_path: Path) -> None:
+        path = self.saved(tmp_path, lambda content: content["events"][2].update(change))
+        with pytest.raises(ValueError, match=re.escape(f"{path}: event 2 (counted from 0): {message}")):
+            Experiment.load(path)
+
+    def test_what_is_withdrawn_has_no_outcome(self, tmp_path: Path) -> None:
+        path = self.saved(tmp_path, lambda content: content["events"].append({"withdraw": 2, "outcome": 61.2}))
+        with pytest.raises(ValueError, match=r"event 4 \(counted from 0\): expected no keys but 'withdraw', got"):
+            Experiment.load(path)
+
+    def test_what_was_mended_by_hand_is_loaded_and_saved_again(self, tmp_path: Path) -> None:
+        def mend(content: dict[str, Any]) -> None:
+            content["events"][1].update(outcome=7.0, failed=False)
+            content["events"][0]["ask"][0]["x"] += 1e-12
+            content["events"][0]["fixed"] = None
+
+        with pytest.warns(UserWarning, match="would now have proposed other points"):
+            lab = Experiment.load(self.saved(tmp_path, mend))
+        lab.tell(lab.open[0], 1.0)
+        lab.save(tmp_path / "lab.json")
+        assert lab.best()[1] == 7.0
 
     def test_what_editors_add_is_no_damage(self, tmp_path: Path) -> None:
         path = self.saved(tmp_path, lambda content: content)

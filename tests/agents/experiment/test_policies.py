@@ -47,4 +47,4 @@ def test_it_plays_and_is_restored(id: str, tmp_path: Path) -> None:
         assert (results["status"] == "failed").sum() == 1
         assert not results.duplicated(list(PARAMETERS[domain])).any()
         assert lab.best()[1] == results["outcome"].max()
-        assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
+        assert Experiment.load(lab.save(tmp_path / f"{domain}.json")).ask() == lab.ask()

@@ -231,6 +231,19 @@ class TestPlay:
         one, other = (played(Experiment(RANGES, QUICK, outcome=goals, prior_mean=c), 4) for c in (0.0, 30.0))
         assert one.recommend() == other.recommend() == one.best()[0]
 
+    @pytest.mark.parametrize("parameters", [{"t": (5, 45), "s": ["x", "y"]}, None])
+    def test_what_failed_and_counts_as_the_worst_is_not_recommended(self, parameters: Any) -> None:
+        table = [{"t": t, "s": s} for t in (10, 20, 30, 40) for s in "xy"]
+        lab = Experiment(parameters or table, QUICK, outcome={"y": "max", "c": "<= 40"}, on_failure="worst")
+        lab.tell({"t": 10, "s": "x"}, failed=True)
+        with pytest.raises(ValueError, match="recommend: expected a point whose means keep to c <= 40, got none yet"):
+            lab.recommend()
+        lab.tell({"t": 20, "s": "x"}, {"y": 50.0, "c": 30.0})
+        assert lab.recommend() == {"t": 20, "s": "x"}
+        lab.tell({"t": 30, "s": "y"}, {"y": 40.0, "c": 30.0})
+        lab.tell({"t": 40, "s": "y"}, failed=True)
+        assert lab.recommend() == {"t": 20, "s": "x"}
+
     def test_nothing_keeps_to_the_limits(self) -> None:
         lab = played(Experiment(RANGES, QUICK, outcome={"yield": "max", "cost": "<= 1"}), 2)
         assert lab.pareto().empty
@@ -357,6 +370,15 @@ class TestPictures:
                 lab.plot_model(pair=refused)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="outcome: expected 'yield' or 'cost', got 'price'"):
             lab.plot_model("price")
+
+    def test_equal_outcomes_have_no_band_after_the_first_points_either(self) -> None:
+        lab = Experiment(RANGES, QUICK, outcome="yield")
+        for _ in range(3):
+            for point in lab.ask(4):
+                lab.tell(point, 5.0)
+        np.testing.assert_array_equal(lab.predict(point), [[5.0, np.nan]])
+        lab.tell(lab.ask(), 6.0)
+        assert lab.predict(point)["half_width"][0] > 0
 
     def test_the_model_on_a_table_and_before_anything_is_told(self) -> None:
         pytest.importorskip("plotly")
