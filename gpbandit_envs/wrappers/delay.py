@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.arguments import positive_int, positive_number
 from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw, StepClock, WorkerClock
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
@@ -265,7 +265,7 @@ class GeometricDelay(_Stated):
     """
 
     def __init__(self, mean: float) -> None:
-        self.law = GeometricLaw(_positive("mean", mean))
+        self.law = GeometricLaw(positive_number("mean", mean))
 
 
 class PoissonDelay(_Stated):
@@ -276,7 +276,7 @@ class PoissonDelay(_Stated):
     """
 
     def __init__(self, mean: float) -> None:
-        self.law = PoissonLaw(_positive("mean", mean))
+        self.law = PoissonLaw(positive_number("mean", mean))
 
 
 class ParetoDelay(_Steps):
@@ -288,7 +288,7 @@ class ParetoDelay(_Steps):
     """
 
     def __init__(self, shape: float, scale: float = 1.0) -> None:
-        self._shape, self._scale = _positive("shape", shape), _positive("scale", scale)
+        self._shape, self._scale = positive_number("shape", shape), positive_number("scale", scale)
 
     def draw(self, rng: np.random.Generator) -> float:
         return float(np.floor(self._scale * rng.pareto(self._shape)))
@@ -330,7 +330,7 @@ def as_delay(delay: int | str | Mapping[str, Any]) -> DelayModel:
             `{"name": "workers", "workers": W}`, `{"name": "constant", "steps": n}`.
 
     Raises:
-        TypeError: if it is none of these, or a parameter is unknown or missing.
+        TypeError: if it is none of these, or a parameter is unknown, missing or no number.
         ValueError: if a name or value is wrong.
     """
     if isinstance(delay, (int, np.integer)):
@@ -352,9 +352,3 @@ _MODELS: dict[str, type[DelayModel]] = {
     "workers": Workers,
     "on_request": OnRequest,
 }
-
-
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
-    return float(value)
