@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from gpbandit_envs.arguments import MANY, as_count, as_number, as_truth, positive_int
+from gpbandit_envs.arguments import MANY, as_count, as_number, as_truth, positive_int, positive_number, shown
 from gpbandit_envs.certify import certify as make_certificate
 from gpbandit_envs.certify import find, save, table_hash
 from gpbandit_envs.certify.certificate import NORMS
@@ -84,32 +84,33 @@ def from_table(
 
     Raises:
         FileNotFoundError: if there is no such file.
-        TypeError: if `table` is neither path nor frame, or a column neither numbers nor text.
+        TypeError: if `table` is neither path nor frame, a column neither numbers nor text, or `certify` neither a
+            truth value nor norms.
         ValueError: naming the column and the rows that are wrong, or the argument.
     """
+    norms = _norms(certify)
     settings: dict[str, Any] = {"target": target, "minimise": as_truth("minimise", minimise), "replicates": replicates}
     optional = {"categorical": categorical, "ignore": ignore, "noise_std": noise_std, "kernel": kernel}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != ()}
     if isinstance(table, str | PathLike):
         path = Path(table).resolve()
         settings = {"file": str(path), "sha256": content_digest(file_content(path)), **settings}
-        return _with_certificate(_checked_name(name, path.stem), _TABLE_ENTRY, settings, horizon, certify)
+        return _with_certificate(_checked_name(name, path.stem), _TABLE_ENTRY, settings, horizon, norms)
     import pandas as pd
 
     if not isinstance(table, pd.DataFrame):
         raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {type(table).__name__}")
     settings["sha256"] = frame_digest(table)
     entry_point = EntryPoint(functools.partial(frame_recipe, table.copy()))
-    return _with_certificate(_checked_name(name, "table"), entry_point, settings, horizon, certify)
+    return _with_certificate(_checked_name(name, "table"), entry_point, settings, horizon, norms)
 
 
 def _with_certificate(
-    name: str, entry_point: Any, settings: dict[str, Any], horizon: int, certify: bool | Sequence[float]
+    name: str, entry_point: Any, settings: dict[str, Any], horizon: int, norms: tuple[float, ...]
 ) -> gym.Env[Any, Any]:
-    """The environment of a table, with its certificate made where none is kept, if it is to be certified."""
+    """The environment of a table, with its certificate made where none is kept, if there are norms to certify."""
     env = _register(name, entry_point, settings, horizon)
-    norms = NORMS if isinstance(certify, bool) else tuple(certify)
-    if not norms or certify is False:
+    if not norms:
         return env
     recipe = env.unwrapped.recipe  # type: ignore[attr-defined]
     table = fixed_table(recipe)
@@ -166,7 +167,8 @@ def from_function(
         raise TypeError(f"f: expected a function of one array, got {f!r}")
     domain = as_domain(bounds)
     minimise = as_truth("minimise", minimise)
-    if grid is not None and math.prod(grid_sizes(domain, as_count("grid", grid))) > MANY:
+    grid = None if grid is None else as_count("grid", grid)
+    if grid is not None and math.prod(grid_sizes(domain, grid)) > MANY:
         most = next((n for n in range(grid, 0, -1) if math.prod(grid_sizes(domain, n)) <= MANY), 0)
         expected = f"at most {most} points per axis" if most else "None, as choices alone make too many arms"
         raise ValueError(
@@ -243,6 +245,20 @@ def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: in
         if before is not None:
             gym.registry[id] = before
         raise
+
+
+def _norms(certify: object) -> tuple[float, ...]:
+    """The norms that `certify` asks for; none if it is False.
+
+    Raises:
+        TypeError: if it is neither a truth value nor a collection of numbers.
+        ValueError: if a norm is not a finite number > 0.
+    """
+    if isinstance(certify, (bool, np.bool_)):
+        return NORMS if certify else ()
+    if isinstance(certify, str) or not isinstance(certify, Iterable):
+        raise TypeError(f"certify: expected True, False or norms such as [1.0, 2.0], got {shown(certify)}")
+    return tuple(positive_number("certify", norm) for norm in certify)
 
 
 def _checked_name(name: str | None, default: str) -> str:

@@ -147,7 +147,8 @@ def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
         given: The file itself, a folder that holds the files by name, or an archive that one of the sources names.
 
     Raises:
-        FileNotFoundError: if `given` does not exist, or the folder lacks a file.
+        FileNotFoundError: if `given` does not exist, the folder lacks a file, or `given` is one of several files and
+            the cache lacks others; it is in the cache then.
         IntegrityError: if a hash differs.
     """
     if not given.exists():
@@ -156,6 +157,9 @@ def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
     wanted = list(files)
     sha256 = None if given.is_dir() else cache.sha256_of(given)
     archives = {s.archive.sha256: s.archive for f in wanted for s in f.sources if isinstance(s, PinnedMember)}
+    if sha256 is not None and sha256 not in archives and len(wanted) > 1:
+        _cache_one_of(given, sha256, card, wanted)
+        return
     for file in wanted:
         pinned = None if sha256 is None else archives.get(sha256)
         if pinned is not None:
@@ -167,6 +171,23 @@ def copy_user_files(card: Card, files: Iterable[DataFile], given: Path) -> None:
         if not path.is_file():
             raise FileNotFoundError(f"file: expected {file.name} in the folder {given}, which does not hold it")
         _cache_file(path, card, file)
+
+
+def _cache_one_of(given: Path, sha256: str, card: Card, wanted: list[DataFile]) -> None:
+    file = next((file for file in wanted if file.sha256 == sha256), None)
+    if file is None:
+        names = ", ".join(file.name for file in wanted)
+        raise IntegrityError(
+            f"{given}: expected one of {names}, a folder that holds them, or an archive, got other bytes, with sha256 "
+            f"{sha256}"
+        )
+    _cache_file(given, card, file)
+    lacking = [file.name for file in wanted if not cache.raw_path(card.name, file.name).exists()]
+    if lacking:
+        raise FileNotFoundError(
+            f"file: {file.name} is in the cache now, but {card.name} needs {', '.join(lacking)} too; give them one by "
+            "one, or a folder that holds all"
+        )
 
 
 def _download_to_cache(source: Source, card: Card, file: DataFile, folder: Path, all_cards: Iterable[Card]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = ["export", "exportable"]
 
 DESCRIPTION, NOTICE = "croissant.json", "README.md"
 _CSV = "text/csv"
+_ON_CARD = ("target", "preprocessing")
 _FIRST_CITED = re.compile(r"(.+?) \((\d{4})\)")
 
 
@@ -46,17 +48,18 @@ def export(name: str, folder: Path, url: str = "") -> list[Path]:
         DataError: if it cannot be fetched.
         OSError: if the folder cannot be written.
     """
-    card = find(name).card
+    data_set = find(name)
+    card = data_set.card
     if not may_redistribute(card):
         raise ValueError(f"name: expected a data set that may be passed on, got {card.name} under {card.licence!r}")
     table = load(name)
-    frame = _frame(table)
+    frame, facts = _frame(table), _facts(table, data_set.choose({}))
     content = frame.to_csv(index=False, lineterminator="\n").encode()
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         f"{card.name}.csv": content,
-        DESCRIPTION: (json.dumps(_described(card, table, frame, content, url), indent=1) + "\n").encode(),
-        NOTICE: f"# {card.name}\n\n{attribution(card)}\n".encode(),
+        DESCRIPTION: (json.dumps(_described(card, table, facts, frame, content, url), indent=1) + "\n").encode(),
+        NOTICE: _notice(card, facts).encode(),
     }
     for file, text in texts.items():
         with written_whole(folder / file) as temporary:
@@ -72,10 +75,34 @@ def _frame(table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns | ({} if table.costs is None else {"cost_seconds": table.costs}))
 
 
-def _described(card: Card, table: Table, frame: pd.DataFrame, content: bytes, url: str) -> dict[str, Any]:
+def _facts(table: Table, options: Mapping[str, object]) -> dict[str, object]:
+    """The options of a table, and its notes beyond the card's."""
+    return {**options, **{name: note for name, note in table.notes.items() if name not in _ON_CARD}}
+
+
+def _notice(card: Card, facts: Mapping[str, object]) -> str:
+    text = f"# {card.name}\n\n{attribution(card)}\n"
+    if not facts:
+        return text
+    # As code: to Markdown a SMILES may be a link.
+    return f"{text}\nOptions and notes of this table:\n\n```json\n{json.dumps(facts, indent=1)}\n```\n"
+
+
+def _described(
+    card: Card, table: Table, facts: Mapping[str, object], frame: pd.DataFrame, content: bytes, url: str
+) -> dict[str, Any]:
     file, replicates = f"{card.name}.csv", table.values.shape[1]
     meaning = {"label": "name of the candidate", "cost_seconds": "cost of one evaluation in seconds"}
-    meaning |= {f"value_{r}": f"{card.target}, replicate {r}; empty if missing" for r in range(1, replicates + 1)}
+    if table.notes.get("task") == "classification":
+        meaning["value_1"] = f"{card.target}, numbered from 0"
+        what = f"rows, {meaning['value_1']}, to be predicted"
+        use = "Training classifiers, whose accuracy is then the reward of a configuration."
+        limits = "The values are classes, not rewards: the table has no best row."
+    else:
+        meaning |= {f"value_{r}": f"{card.target}, replicate {r}; empty if missing" for r in range(1, replicates + 1)}
+        what = f"candidates, target: {card.target}, to be maximised"
+        use = "Comparing policies for bandits and Bayesian optimisation: find the best candidate."
+        limits = "The optimum is that of the table's candidates, over the mean of their replicates."
     fields = [
         column(
             name,
@@ -89,7 +116,8 @@ def _described(card: Card, table: Table, frame: pd.DataFrame, content: bytes, ur
     kept = int(np.isfinite(table.values).sum())
     return document(
         name=f"gpbandit-{card.name}",
-        description=f"{card.title}. {len(frame):,} candidates, target: {card.target}, to be maximised.",
+        description=f"{card.title}. {len(frame):,} {what}."
+        + (f" Options and notes of this table: {json.dumps(facts)}" if facts else ""),
         licence=[one.url for one in licences(card)],
         creator={"@type": "Organization", "name": authors},
         published=f"{year}-01-01",
@@ -102,8 +130,8 @@ def _described(card: Card, table: Table, frame: pd.DataFrame, content: bytes, ur
             "dataPreprocessingProtocol": [card.notes],
             "dataCollectionMissingData": f"{kept:,} of {table.values.size:,} values are there; a candidate with fewer "
             "replicates than others has empty ones at its end.",
-            "dataUseCases": ["Comparing policies for bandits and Bayesian optimisation: find the best candidate."],
-            "dataLimitations": ["The optimum is that of the table's candidates, over the mean of their replicates."],
+            "dataUseCases": [use],
+            "dataLimitations": [limits],
             "dataBiases": ["Those of the study that measured it; candidates are the ones that it chose."],
             "personalSensitiveInformation": ["None."],
             "dataReleaseMaintenancePlan": "Made by `gpbandit data export`; corrections come with new versions of it.",

@@ -84,7 +84,7 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
     Raises:
         ValueError: if the name or the value of an option does not exist.
         TypeError: if an option does not exist.
-        FileNotFoundError: if `file` does not exist.
+        FileNotFoundError: if `file` does not exist, or is one of several files and the cache lacks others.
         FetchError: if no source can deliver; the message lists them and says how to supply the file by hand.
         IntegrityError: if bytes differ from the pinned ones. A damaged file of the cache is set aside and made anew.
     """
@@ -115,7 +115,7 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
 
     Raises:
         ValueError: if there is no such data set.
-        FileNotFoundError: if `file` does not exist.
+        FileNotFoundError: if `file` does not exist, or is one of several files and the cache lacks others.
         FetchError: if no source can deliver.
         IntegrityError: if bytes differ from the pinned ones.
     """

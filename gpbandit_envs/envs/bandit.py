@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.utils import seeding
 from jaxtyping import Float, Int
 
+from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
 from gpbandit_envs.envs.recipe import (
     EnvRecipe,
@@ -101,7 +102,7 @@ class BanditEnv(gym.Env[Any, Any]):
         self.recipe = recipe = misspecified(recipe, self._misspecification)
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
-        self._reveal_oracle = bool(reveal_oracle)
+        self._reveal_oracle = as_truth("reveal_oracle", reveal_oracle)
         self._horizon = horizon
         self._n_initial = int(initial)
         self._problem: Problem | None = None
@@ -180,6 +181,7 @@ class BanditEnv(gym.Env[Any, Any]):
             options: `{"keep_function": True}` keeps the mean function of the last episode.
 
         Raises:
+            TypeError: if `keep_function` is no truth value.
             ValueError: if an option is unknown.
         """
         keep = keeps_function(options)

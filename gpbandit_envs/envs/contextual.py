@@ -97,11 +97,12 @@ class ContextualArmEnv(FiniteArmEnv):
         """Regrets of arms that the coming step offers; for scoring, never for policies.
 
         Raises:
-            ValueError: if one is not offered.
+            TypeError: if one is no integer.
+            ValueError: if one is out of range, or not offered.
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
         mask = self.action_masks()
-        arms = np.asarray(actions, np.int64)
+        arms = self._indices(actions)
         if not mask[arms].all():
             raise ValueError(f"actions: expected arms that are offered, got {arms[mask[arms] == 0][0]}")
         assert self._offer is not None

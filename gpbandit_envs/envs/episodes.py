@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
+from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
 
 __all__ = ["Episodes", "Stream", "keeps_function", "reset_needed"]
@@ -90,12 +91,13 @@ def keeps_function(options: Mapping[str, Any] | None) -> bool:
     """Whether reset options keep the mean function.
 
     Raises:
+        TypeError: if the value is no truth value.
         ValueError: if an option is unknown.
     """
     for name in options or {}:
         if name != "keep_function":
             raise ValueError(f"options: expected only 'keep_function', got {name!r}")
-    return bool((options or {}).get("keep_function", False))
+    return as_truth("keep_function", (options or {}).get("keep_function", False))
 
 
 def reset_needed() -> gym.error.ResetNeeded:

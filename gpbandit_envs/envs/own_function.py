@@ -61,8 +61,9 @@ class OwnFunction(BoxFamily):
     ) -> None:
         self.domain = domain
         self.dim = domain.dim
-        self.low = np.array([d.low for d in domain])
-        self.high = np.array([d.high for d in domain])
+        sizes = [d.size for d in domain]
+        self.low = np.repeat([d.low for d in domain], sizes)
+        self.high = np.repeat([d.high for d in domain], sizes)
         self._f = function
         self._sign = -1.0 if minimise else 1.0
         self._optimum = math.nan if optimum is None else self._sign * optimum

@@ -78,8 +78,8 @@ def gp_sample(
 
     Args:
         n_arms: Number of arms `A`; exact samples up to 5,000, random Fourier features beyond. None, or `"box"`, for
-            the whole unit cube, by random Fourier features. There the optimum is proven up to three dimensions, beyond
-            them the best value found; the certificate says which.
+            the whole unit cube, by random Fourier features. There the optimum is proven up to two dimensions, in three
+            from a lengthscale of about 0.2 on, and else the best value found; the certificate says which.
         dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
         lengthscale: Lengthscale of a Matern-5/2 kernel that draws the function; default 0.1.
         kernel: Prior stated to policies. It draws the function too, unless `lengthscale` is also given: then the

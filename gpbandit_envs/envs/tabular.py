@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from jaxtyping import Float
 
 from gpbandit_envs import datasets
 from gpbandit_envs.arguments import as_number, as_word, positive_number
+from gpbandit_envs.datasets.cache import sha256_of
 from gpbandit_envs.datasets.registry import find
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
@@ -137,17 +139,20 @@ def load_scaled(
 ) -> tuple[datasets.Table, Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
     """The table, its scaled features and its scaled values, read once a process: environments share them.
 
+    A `file` is read again once its content has changed.
+
     Raises:
         TypeError, ValueError: for an option, or a value of one, that does not exist.
     """
     # Checked before the cache, to which 11.0 is 11 and a list is no key.
     chosen = find(name).choose(options)
-    return _load_scaled(name, scaling, file, tuple(chosen.items()))
+    content = sha256_of(Path(file)) if file is not None and Path(file).is_file() else None
+    return _load_scaled(name, scaling, file, content, tuple(chosen.items()))
 
 
 @lru_cache(maxsize=32)
 def _load_scaled(
-    name: str, scaling: Scaling, file: str | None, options: tuple[tuple[str, Any], ...]
+    name: str, scaling: Scaling, file: str | None, _content: str | None, options: tuple[tuple[str, Any], ...]
 ) -> tuple[datasets.Table, Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
     table = datasets.load(name, file=file, **dict(options))
     arms = _SCALINGS[scaling](table.features)
@@ -501,7 +506,10 @@ def vaccine(
 
 @lru_cache(maxsize=16)
 def _fitted_on(allele: str) -> Kernel:
-    _, arms, values = load_scaled("Vaccine", "standardised", allele=allele)
+    try:
+        _, arms, values = load_scaled("Vaccine", "standardised", allele=allele)
+    except ValueError as error:
+        raise ValueError(f"context: {str(error).removeprefix('allele: ')}") from None
     return fit_linear_ard(arms, np.nanmean(values, axis=1))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.arguments import as_truth, positive_int
 from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
 from gpbandit_envs.envs.recipe import (
@@ -113,7 +113,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._horizon = horizon
         self._limit = _FOREVER if max_episode_steps is None else max_episode_steps
-        self._reveal_oracle = bool(reveal_oracle)
+        self._reveal_oracle = as_truth("reveal_oracle", reveal_oracle)
         self._episodes: list[Episodes[Any]] = [Episodes(recipe.family, instance_seed) for _ in range(num_envs)]
         self._noise: list[np.random.Generator | None] = [None] * num_envs
         self._variates = np.empty((_BLOCK, num_envs))
@@ -152,7 +152,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             options: `{"reset_mask": bool array (N,)}`, and the options of `BanditEnv.reset`.
 
         Raises:
-            TypeError: if the mask is no boolean array.
+            TypeError: if the mask is no boolean array, or `keep_function` no truth value.
             ValueError: if the number of seeds, the mask or an option is wrong.
         """
         n = self.num_envs

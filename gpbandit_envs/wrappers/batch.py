@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector.utils import batch_space
 
-from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.arguments import positive_int, shown
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.problem import Problem
 
@@ -69,7 +69,10 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Box)):
             raise TypeError(f"env: expected one arm or one point as action, got {space}; wrap in BatchFeedback first")
         if not isinstance(env.observation_space, gym.spaces.Discrete):
-            raise TypeError("env: feedback is delayed inside; put DelayedFeedback around BatchFeedback")
+            raise TypeError(
+                f"env: expected a bandit's own observation, Discrete(1), got {shown(env.observation_space)}; put "
+                "BatchFeedback around the bandit, once, and delays and wrappers of observations around BatchFeedback"
+            )
         self.batch_size = q
         self._each: gym.spaces.Discrete | gym.spaces.Box = space
         self.action_space = batch_space(space, q)

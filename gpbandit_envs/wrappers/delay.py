@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from gpbandit_envs.arguments import positive_int
+from gpbandit_envs.arguments import as_truth, positive_int, positive_number
 from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw, StepClock, WorkerClock
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
@@ -70,17 +70,17 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         drain: Whether open tickets are delivered at the end.
 
     Raises:
-        TypeError: if the environment is no bandit of this package, its feedback is delayed already, a wrapper that may
-            change feedback is around `BatchFeedback`, or its steps offer only some of the arms: the observation of what
-            arrives would take the place of the context.
+        TypeError: if `drain` is no truth value, the environment is no bandit of this package, its feedback is delayed
+            already, a wrapper that may change feedback is around `BatchFeedback`, or its steps offer only some of the
+            arms: the observation of what arrives would take the place of the context.
         ValueError: if `delay` or `capacity` is wrong.
     """
 
     def __init__(
         self, env: gym.Env[Any, Any], delay: int | str | Mapping[str, Any], capacity: int = 64, drain: bool = True
     ) -> None:
-        capacity = positive_int("capacity", capacity)
-        RecordConstructorArgs.__init__(self, delay=_plain(delay), capacity=capacity, drain=bool(drain))
+        capacity, drain = positive_int("capacity", capacity), as_truth("drain", drain)
+        RecordConstructorArgs.__init__(self, delay=_plain(delay), capacity=capacity, drain=drain)
         super().__init__(env)
         bandit = env.unwrapped
         if not isinstance(bandit, BanditEnv):
@@ -92,7 +92,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         self._model = as_delay(delay)
         self._on_request = isinstance(self._model, OnRequest)
         self._capacity = capacity
-        self._drain = bool(drain)
+        self._drain = drain
         if self._on_request:
             self.action_space = gym.spaces.Dict(action=env.action_space, flush=gym.spaces.Discrete(2))
         self.observation_space = gym.spaces.Dict(
@@ -289,7 +289,7 @@ class GeometricDelay(_Stated):
     """
 
     def __init__(self, mean: float) -> None:
-        self.law = GeometricLaw(_positive("mean", mean))
+        self.law = GeometricLaw(positive_number("mean", mean))
 
 
 class PoissonDelay(_Stated):
@@ -300,7 +300,7 @@ class PoissonDelay(_Stated):
     """
 
     def __init__(self, mean: float) -> None:
-        self.law = PoissonLaw(_positive("mean", mean))
+        self.law = PoissonLaw(positive_number("mean", mean))
 
 
 class ParetoDelay(_Steps):
@@ -312,7 +312,7 @@ class ParetoDelay(_Steps):
     """
 
     def __init__(self, shape: float, scale: float = 1.0) -> None:
-        self._shape, self._scale = _positive("shape", shape), _positive("scale", scale)
+        self._shape, self._scale = positive_number("shape", shape), positive_number("scale", scale)
 
     def draw(self, rng: np.random.Generator) -> float:
         return float(np.floor(self._scale * rng.pareto(self._shape)))
@@ -354,7 +354,7 @@ def as_delay(delay: int | str | Mapping[str, Any]) -> DelayModel:
             `{"name": "workers", "workers": W}`, `{"name": "constant", "steps": n}`.
 
     Raises:
-        TypeError: if it is none of these, or a parameter is unknown or missing.
+        TypeError: if it is none of these, or a parameter is unknown, missing or no number.
         ValueError: if a name or value is wrong.
     """
     if isinstance(delay, (int, np.integer)):
@@ -376,9 +376,3 @@ _MODELS: dict[str, type[DelayModel]] = {
     "workers": Workers,
     "on_request": OnRequest,
 }
-
-
-def _positive(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name}: expected a finite number > 0, got {value!r}")
-    return float(value)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpbandit_envs.datasets.archive import PinnedMember
-from gpbandit_envs.datasets.data_set import Card, WebAddress
+from gpbandit_envs.datasets.data_set import Card, DataFile, WebAddress
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError
 from tests.datasets import toy
@@ -232,3 +232,25 @@ def test_a_wrong_file_by_hand_is_refused(tmp_path: Path, fresh_cache: Path) -> N
     with pytest.raises(FileNotFoundError, match=r"numbers\.csv in the folder"):
         copy_user_files(card, card.files, tmp_path / "empty")
     assert files_below(fresh_cache) == []
+
+
+def test_files_of_a_set_by_hand_one_by_one(tmp_path: Path, fresh_cache: Path) -> None:
+    contents = {name: name.encode() for name in ("a.csv", "b.csv", "c.csv")}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    files = [
+        DataFile(name=name, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        for name, content in contents.items()
+    ]
+    card = toy.card_of(*files)
+    with pytest.raises(IntegrityError, match=r"expected one of a\.csv, b\.csv, c\.csv, a folder that holds them"):
+        copy_user_files(card, files, Path(__file__))
+    assert files_below(fresh_cache) == []
+    words = r"file: b\.csv is in the cache now, but Toy needs a\.csv, c\.csv too; .* or a folder that holds all"
+    with pytest.raises(FileNotFoundError, match=words):
+        copy_user_files(card, files, tmp_path / "b.csv")
+    assert files_below(fresh_cache) == ["raw/Toy/b.csv"]
+    with pytest.raises(FileNotFoundError, match=r"needs c\.csv too"):
+        copy_user_files(card, files, (tmp_path / "a.csv").rename(tmp_path / "under another name"))
+    copy_user_files(card, files, tmp_path / "c.csv")
+    assert files_below(fresh_cache) == [f"raw/Toy/{name}" for name in contents]

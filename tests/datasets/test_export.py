@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,8 @@ from gpbandit_envs.datasets import export as module
 from gpbandit_envs.datasets.data_set import Card
 from gpbandit_envs.datasets.export import export, exportable
 from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
+
+_NOTES = "Options and notes of this table:"
 
 
 @pytest.mark.parametrize("card", datasets.cards().values(), ids=lambda card: card.name)
@@ -72,6 +75,43 @@ def test_the_csv_holds_the_table_bit_for_bit(small: Table, tmp_path: Path) -> No
     assert described["datePublished"] == "1994-01-01"
     assert described["rai:dataCollectionMissingData"].startswith("3 of 4 values are there")
     assert "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)" in (tmp_path / "README.md").read_text()
+
+
+def exported(table: Table, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], str]:
+    """The description and the notice."""
+    monkeypatch.setattr(module, "load", lambda _: table)
+    export(table.name, folder)
+    return json.loads((folder / "croissant.json").read_text()), (folder / "README.md").read_text()
+
+
+def test_options_and_notes_are_exported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    zero_one = np.array([[0.0], [1.0]])
+    numbers: dict[str, Any] = {"features": zero_one, "feature_names": ("base_0",), "values": zero_one}
+    smiles = {"base": ["O=C([O-])C.[K+]"]}
+    reactions = Table(name="DirectArylation", notes={"target": "yield (%)", "smiles": smiles}, **numbers)
+    described, notice = exported(reactions, tmp_path / "reactions", monkeypatch)
+    facts = json.dumps({"smiles": smiles})
+    assert described["description"].endswith(f"2 candidates, target: yield (%), to be maximised. {_NOTES} {facts}")
+    assert json.loads(notice.split("```json")[1].split("```")[0]) == {"smiles": smiles}
+    described, notice = exported(Table(name="HPLC", **numbers), tmp_path / "runs", monkeypatch)
+    assert described["description"].endswith(f'{_NOTES} {{"repeats": "merged"}}')
+    assert '"repeats": "merged"' in notice
+
+
+def test_classes_are_not_to_be_maximised(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    modules = Table(
+        name="SoftwareDefect",
+        features=np.array([[0.0], [1.0]]),
+        feature_names=("loc",),
+        values=np.array([[0.0], [1.0]]),
+        notes={"task": "classification", "classes": ["no defect", "defect"]},
+    )
+    described, notice = exported(modules, tmp_path, monkeypatch)
+    assert "2 rows, class: no defect, defect, numbered from 0, to be predicted" in described["description"]
+    assert described["recordSet"][0]["field"][-1]["description"] == "class: no defect, defect, numbered from 0"
+    assert '"program": "kc1"' in notice
+    for word in ("maximised", "find the best", "optimum"):
+        assert word not in json.dumps(described) + notice
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -226,6 +226,19 @@ def test_feedback_wrappers_have_no_place_for_a_context() -> None:
         DelayedFeedback(SMALL.make(), delay=2)
 
 
+def test_regret_is_asked_of_arms_alone() -> None:
+    env: Any = gym.make("GPBandit/RKHSContext-v0", n_actions=5, n_contexts=2).unwrapped
+    _, info = env.reset(seed=0)
+    (arm, *_), (other, *_) = np.flatnonzero(info["action_mask"]), np.flatnonzero(info["action_mask"] == 0)
+    assert env.regret([arm]) >= 0
+    with pytest.raises(TypeError, match=r"action: expected integers in \[0, 10\), got"):
+        env.regret([arm + 0.9])
+    with pytest.raises(ValueError, match=r"action: expected integers in \[0, 10\), got \[99\]"):
+        env.regret([99])
+    with pytest.raises(ValueError, match=f"actions: expected arms that are offered, got {other}"):
+        env.regret([other])
+
+
 def test_rendering_shows_the_regret_of_each_step() -> None:
     env = SMALL.make(render_mode="ansi")
     trace = play(env, 8)

@@ -260,7 +260,7 @@ def test_a_frame_is_copied_and_stated_with_its_hash() -> None:
 
 def test_other_ids_are_not_touched() -> None:
     assert pinned("GPBandit/RKHS-v0", {"n_arms": 3}) is None
-    assert pinned("Own/unknown-v0", {}) is None
+    assert pinned("Own/never-defined-v0", {}) is None
 
 
 # ---- functions ----
@@ -315,6 +315,12 @@ def test_bounds_by_name_and_a_domain() -> None:
 
     from_function(watched, domain)
     assert seen[0] == [3.0, pytest.approx(10**-1.5)]
+
+
+def test_bounds_are_given_for_each_coordinate_of_choices_too() -> None:
+    domain = Domain((Dimension(1, 4, name="n"), Dimension(name="base", choices=("u", "v", "w"))))
+    env = from_function(lambda x: x[0], domain).unwrapped
+    assert (env.low.tolist(), env.high.tolist()) == ([1, 0, 0, 0], [4, 1, 1, 1])
 
 
 def test_one_may_write_into_the_point() -> None:
@@ -404,6 +410,7 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
             ValueError,
             "grid: expected at most 3162 points per axis in 2 dimensions, of 10,000,000 arms at most",
         ),
+        ({"grid": 20000.0}, ValueError, "grid: expected at most 3162 points per axis in 2 dimensions"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -524,6 +531,27 @@ def test_minimise_is_no_word(file: Path) -> None:
         from_function(lambda x: x[0], [(0, 1)], minimise="false")
     with pytest.raises(TypeError, match=match):
         gym.make("GPBandit/Table-v0", file=str(file), target="yield", minimise="false")
+
+
+@pytest.mark.wrong_arguments
+@pytest.mark.parametrize(
+    ("certify", "error", "message"),
+    [
+        (2.0, TypeError, r"certify: expected True, False or norms such as \[1.0, 2.0\], got 2.0"),
+        ("yes", TypeError, "certify: expected True, False or norms"),
+        ([1.0, -1.0], ValueError, "certify: expected a finite number > 0, got -1.0"),
+    ],
+)
+def test_wrong_norms_register_nothing(certify: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_table(FRAME, "yield", certify=certify, name="wrong")
+    assert "Own/wrong-v0" not in gym.registry
+
+
+@pytest.mark.wrong_arguments
+def test_a_grid_may_be_a_whole_number_of_another_type() -> None:
+    for grid in (11.0, np.int64(11)):
+        assert from_function(bowl, BOUNDS, grid=grid).action_space == gym.spaces.Discrete(121)
 
 
 def test_arms_of_a_grid_stand_for_different_values() -> None:

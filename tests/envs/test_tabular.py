@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs import datasets
+from gpbandit_envs.datasets.nasbench101 import enumerate_cells
 from gpbandit_envs.envs.tabular import fit_linear_ard
 from gpbandit_envs.gp import SE
 from tests.envs.catalogue import CASES
@@ -120,6 +121,29 @@ def test_without_its_file_nasbench101_says_how_to_give_it(tmp_path: Path, monkey
     monkeypatch.setenv("GPBANDIT_DATA", str(tmp_path))
     with pytest.raises(datasets.FetchError, match=r"nasbench_only108\.tfrecord"):
         gym.make("GPBandit/NASBench101-v0")
+
+
+def test_a_file_that_was_edited_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPBANDIT_DATA", str(tmp_path / "cache"))
+    file = tmp_path / "cells.csv"
+
+    def n_arms(cells: int) -> int:
+        lines = [f"{name},{0.9 + row / 1_000},100.0" for row, name in enumerate(enumerate_cells().hashes[:cells])]
+        file.write_text("\n".join(["nb101_hash,val108,train_time_s", *lines]) + "\n", encoding="utf-8")
+        env: Any = gym.make("GPBandit/NASBench101-v0", file=str(file), partial=True, noise="gaussian").unwrapped
+        return int(env.problem.n_arms)
+
+    assert [n_arms(5), n_arms(8)] == [5, 8]
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match="file: expected an existing file"):
+        gym.make("GPBandit/NASBench101-v0", file=str(file), partial=True, noise="gaussian")
+
+
+@pytest.mark.network
+def test_an_unknown_context_of_vaccine_is_named() -> None:
+    table("Vaccine")
+    with pytest.raises(ValueError, match=r"^context: expected one of 164 alleles, got 'HLA-X'"):
+        gym.make("GPBandit/Vaccine-v0", context="HLA-X")
 
 
 @pytest.mark.network

@@ -185,6 +185,19 @@ def test_bad_input() -> None:
         disabled.step(np.zeros(N, np.int64))
 
 
+@pytest.mark.wrong_arguments
+def test_words_are_no_truth_values() -> None:
+    sync, native = pair(CASES[0])
+    words = "expected True or False, got 'false'"
+    for env in (sync.envs[0], native):
+        env.reset(seed=0)
+        with pytest.raises(TypeError, match=f"keep_function: {words}"):
+            env.reset(options={"keep_function": "false"})
+    for mode in ("sync", "vector_entry_point"):
+        with pytest.raises(TypeError, match=f"reveal_oracle: {words}"):
+            gym.make_vec(CASES[0].id, 2, vectorization_mode=mode, **CASES[0].kwargs, reveal_oracle="false")
+
+
 @pytest.mark.parametrize("initial", [5, -1, True, 0.0])
 def test_initial_data_are_for_environments_with_a_card_of_their_own(initial: Any) -> None:
     with pytest.raises(ValueError, match=r'initial: expected 0 in the native vector form.*vectorization_mode="sync"'):

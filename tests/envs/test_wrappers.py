@@ -189,8 +189,14 @@ def test_wrapper_info_survives_sync_vector() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match="batch_size"):
         BatchFeedback(bandit(), batch_size=0)
-    with pytest.raises(TypeError, match="delayed inside"):
-        BatchFeedback(DelayedFeedback(bandit(), delay=1), batch_size=2)
+    box = gym.make("GPBandit/Branin-v0")
+    for env in (
+        DelayedFeedback(bandit(), delay=1),
+        BatchFeedback(box, batch_size=2),
+        gym.wrappers.TimeAwareObservation(bandit()),
+    ):
+        with pytest.raises(TypeError, match=r"env: expected a bandit's own observation, Discrete\(1\), got .*, once,"):
+            BatchFeedback(env, batch_size=2)
     with pytest.raises(TypeError, match="delayed already"):
         DelayedFeedback(DelayedFeedback(bandit(), delay=1), delay=1)
     with pytest.raises(TypeError, match="one arm or one point"):
@@ -199,11 +205,14 @@ def test_errors() -> None:
         DelayedFeedback(gym.make("CartPole-v1"), delay=1)
     with pytest.raises(ValueError, match="capacity"):
         DelayedFeedback(bandit(), delay=1, capacity=0)
+    with pytest.raises(TypeError, match="drain"):
+        DelayedFeedback(bandit(), delay=1, drain="false")  # type: ignore[arg-type]
     for delay, error in (
         (-1, ValueError),
         (True, ValueError),
         ("later", ValueError),
         ({"name": "geometric", "mean": 0.0}, ValueError),
+        ({"name": "geometric", "mean": "3"}, TypeError),
         ({"name": "pareto", "shape": float("nan")}, ValueError),
         ({"name": "workers", "workers": 0}, ValueError),
         ({"name": "workers", "worker": 1}, TypeError),
@@ -275,6 +284,12 @@ def test_batches_are_for_bandits() -> None:
     env: Any = BatchFeedback(_Own(), 2)
     env.reset()
     assert env.step([2, 1])[1] == 3.0
+
+
+@pytest.mark.parametrize("mean", [np.int64(3), np.float32(3)], ids=repr)
+def test_a_mean_may_be_a_number_of_numpy(mean: Any) -> None:
+    spec = {"name": "geometric", "mean": mean}
+    assert DelayedFeedback(bandit(), delay=spec).delay == as_delay({"name": "geometric", "mean": 3.0}).stated
 
 
 @pytest.mark.parametrize("delay", [np.int64(2), {"name": "constant", "steps": np.int64(2)}], ids=str)
