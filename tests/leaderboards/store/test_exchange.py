@@ -139,6 +139,29 @@ def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -
         merge([other.directory], tmp_path / "all")
 
 
+def audit_of(directory: Path, key: str) -> Path:
+    return directory / "audit" / f"{key}.parquet"
+
+
+def test_an_audit_is_kept_whichever_source_brings_it_and_runs_count_once(tmp_path: Path) -> None:
+    audited, plain = played(tmp_path / "audited", specs(1)), tmp_path / "plain"
+    shutil.copytree(audited.directory, plain)
+    keys = sorted(audited.keys())
+    (audited.directory / "audit").mkdir()
+    for key in keys:
+        audit_of(audited.directory, key).write_text(key)
+    for number, sources in enumerate([(plain, audited.directory), (audited.directory, plain)]):
+        target = tmp_path / f"all {number}"
+        (target / "audit").mkdir(parents=True)
+        audit_of(target, keys[0]).write_text("of an earlier record")
+        received = merge(sources, target)
+        assert (received.runs, received.known) == (3, 0)
+        assert [audit_of(target, key).read_text() for key in keys] == keys
+        received = merge(sources, target)
+        assert (received.runs, received.known) == (0, 3)
+        assert [audit_of(target, key).read_text() for key in keys] == keys
+
+
 def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
     pack(theirs.directory, tmp_path / "x.zip")
