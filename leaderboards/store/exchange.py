@@ -125,7 +125,10 @@ def pack(directory: Path, archive: Path) -> int:
     paths |= {_audit(key): directory / _audit(key) for key in sorted(runs)}
     paths = {name: path for name, path in paths.items() if path.exists()}
     listed = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
-    with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
+    with (
+        written_whole(archive) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, strict_timestamps=False) as packed,
+    ):
         listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
         packed.writestr(_LIST, json.dumps(listing, indent=1))
         for name, path in paths.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -160,6 +161,14 @@ def test_an_audit_is_kept_whichever_source_brings_it_and_runs_count_once(tmp_pat
         received = merge(sources, target)
         assert (received.runs, received.known) == (0, 3)
         assert [audit_of(target, key).read_text() for key in keys] == keys
+
+
+def test_files_of_before_1980_are_packed(tmp_path: Path) -> None:
+    store = played(tmp_path / "r", specs(1))
+    for path in store.runs_directory.iterdir():
+        os.utime(path, (0, 0))
+    assert pack(store.directory, tmp_path / "x.zip") == 3
+    assert add(tmp_path / "x.zip", tmp_path / "added").runs == 3
 
 
 def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
