@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,31 @@ def test_an_environment_of_others_is_said_to_be_one(tmp_path: Path, monkeypatch:
     assert found.text == (
         "identical; 'Lab/Bandit-v0' is no environment of this project: rewards were not computed without the agent"
     )
+
+
+@pytest.mark.parametrize(
+    ("env", "agent"), [(ARMS, "Mine#0123456789ab"), (Ref("Own/parabola-0123"), "Uniform"), (ARMS, "object:a:B")]
+)
+def test_what_no_spec_can_rebuild_is_named_and_the_others_are_played(
+    env: Ref, agent: str, records: list[RunRecord], tmp_path: Path
+) -> None:
+    by_hand = replace(records[1], spec=spec_of(env, agent))
+    store = written(tmp_path / "r", [records[0], by_hand], lambda record: record)
+    found = {verdict.key: verdict for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())}
+    assert found[records[0].spec.key].level == "identical"
+    unknown = found[by_hand.spec.key]
+    assert (unknown.level, unknown.agrees) == ("cannot be played here", None)
+    assert unknown.text == "it was played with an object or a class of a Python session, which no spec can rebuild"
+
+
+def test_a_run_whose_extra_is_missing_does_not_disagree(
+    records: list[RunRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    record = replace(records[0], spec=spec_of(BOX, "Optuna-TPE"))
+    (found,) = verdicts_on(written(tmp_path / "r", [record], lambda record: record), tmp_path / "again")
+    assert (found.level, found.agrees) == ("cannot be played here", None)
+    assert found.text == 'Optuna is not installed: pip install "gpbandit-envs[optuna]"'
 
 
 def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path) -> None:
