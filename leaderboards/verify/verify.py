@@ -304,7 +304,7 @@ def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
         or any(name not in trace for trace in (one, other) for name in (*actions, *PAID))
     ):
         return None
-    chosen = np.all([np.isclose(one[name], other[name], rtol=TOLERANCE, atol=TOLERANCE) for name in actions], axis=0)
+    chosen = np.all([_equal(one[name].to_numpy(), other[name].to_numpy(), TOLERANCE) for name in actions], axis=0)
     if chosen.all():
         return None
     row = int(np.argmin(chosen))
@@ -325,8 +325,7 @@ def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> s
     for name in one.columns:
         if name in CLOCK:
             continue
-        a, b = one[name].to_numpy(), other[name].to_numpy()
-        equal = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else _same(a, b)
+        equal = _equal(one[name].to_numpy(), other[name].to_numpy(), tolerance)
         if not equal.all():
             row = int(np.argmin(equal))
             if first is None or row < first[0]:
@@ -445,6 +444,13 @@ def _finals(trace: pd.DataFrame) -> dict[str, float]:
 def _regret(trace: pd.DataFrame) -> Float[np.ndarray, " T"]:
     regret = trace["regret"].to_numpy(np.float64)
     return regret if np.isfinite(regret).all() else -trace["mean"].to_numpy(np.float64)
+
+
+def _equal(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
+    """Where numbers are equal within `tolerance`; whole ones, such as those of arms, are not rounded."""
+    if tolerance and a.dtype.kind == b.dtype.kind == "f":
+        return np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
+    return _same(a, b)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:

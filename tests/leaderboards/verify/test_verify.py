@@ -19,7 +19,17 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store import run_file
 from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID, paid_for
-from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, other_instance, settled, verify
+from leaderboards.verify.verify import (
+    FEWEST,
+    SETTLED,
+    TOLERANCE,
+    Verdict,
+    compare,
+    other_instance,
+    parting,
+    settled,
+    verify,
+)
 from leaderboards.work.local import SerialExecutor
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
@@ -242,6 +252,14 @@ def test_a_run_whose_extra_is_missing_does_not_disagree(
     (found,) = verdicts_on(written(tmp_path / "r", [record], lambda record: record), tmp_path / "again")
     assert (found.level, found.agrees) == ("cannot be played here", None)
     assert found.text == 'Optuna is not installed: pip install "gpbandit-envs[optuna]"'
+
+
+def test_arms_of_large_numbers_are_told_apart(records: list[RunRecord]) -> None:
+    one = records[0].trace.assign(action=500_000)
+    other = one.assign(action=np.where(one["t"] == 2, 500_004, 500_000))
+    assert "action differs first at t = 2: 500000 against 500004" in str(compare(one, other, TOLERANCE))
+    assert parting(one, other) == 1
+    assert compare(one, one.assign(reward=one["reward"] + 1e-9), TOLERANCE) is None
 
 
 def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path) -> None:
