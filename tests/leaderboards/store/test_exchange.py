@@ -9,6 +9,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -420,6 +421,16 @@ def test_query(tmp_path: Path) -> None:
         query(store, "SELECT nonsense FROM runs")
     with pytest.raises(QueryError, match="holds no trace"):
         query(Store(tmp_path / "empty"), "SELECT 1")
+
+
+@pytest.mark.parametrize("seed", [0, 2**64 - 1, 2**64, 2**128 - 1])
+def test_a_query_answers_with_the_whole_seed(seed: int, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    store = Store(tmp_path)
+    store.write(run_spec(replace(ONE, seed=seed)))
+    for table in ("runs", "traces"):
+        (found,) = query(store, f"SELECT DISTINCT seed FROM {table}")["seed"].tolist()
+        assert found == (seed if seed < 2**64 else str(seed))
 
 
 @pytest.mark.parametrize(
