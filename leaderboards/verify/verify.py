@@ -191,7 +191,7 @@ def _build(spec: RunSpec) -> None:
 
 def _said_alone(verdict: Verdict) -> Verdict:
     alone = "here it played in a process without the environment"
-    return verdict if verdict.level == "identical" else replace(verdict, text=f"{verdict.text}; {alone}")
+    return verdict if verdict.level in ("identical", NOT_HERE) else replace(verdict, text=f"{verdict.text}; {alone}")
 
 
 def played_portably(store: Store, keys: Iterable[str]) -> bool:

@@ -229,15 +229,17 @@ def test_an_environment_of_others_is_said_to_be_one(tmp_path: Path, monkeypatch:
     )
 
 
+@pytest.mark.parametrize("isolated", [False, True])
 @pytest.mark.parametrize(
     ("env", "agent"), [(ARMS, "Mine#0123456789ab"), (Ref("Own/parabola-0123"), "Uniform"), (ARMS, "object:a:B")]
 )
 def test_what_no_spec_can_rebuild_is_named_and_the_others_are_played(
-    env: Ref, agent: str, records: list[RunRecord], tmp_path: Path
+    env: Ref, agent: str, isolated: bool, records: list[RunRecord], tmp_path: Path
 ) -> None:
     by_hand = replace(records[1], spec=spec_of(env, agent))
     store = written(tmp_path / "r", [records[0], by_hand], lambda record: record)
-    found = {verdict.key: verdict for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())}
+    verdicts = verify(store, store.keys(), tmp_path / "again", SerialExecutor(), isolated=isolated)
+    found = {verdict.key: verdict for verdict in verdicts}
     assert found[records[0].spec.key].level == "identical"
     unknown = found[by_hand.spec.key]
     assert (unknown.level, unknown.agrees) == ("cannot be played here", None)
