@@ -46,7 +46,8 @@ def run_suite(
             label, as `{"narrow": ("GP-UCB", {"width": 1.0})}`. Each run has a copy of an object.
         out: Results folder; by default `results/<name of the suite>`.
         workers: Runs at a time. With 1 they are played in this process, one after the other; with more in as many
-            processes, to which classes and functions of a notebook are sent.
+            processes, to which classes and functions of a notebook are sent. So they are with 1 and a `timeout` where
+            this process cannot stop a run: in another thread than the main one, and on Windows.
         retry_failed: Whether to play again what crashed, timed out or was skipped.
         together: Changes nothing: each run is played alone, as `docs/harness.md` says.
         timeout: Seconds that a run may take, by default a day; None for no limit.

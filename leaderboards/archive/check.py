@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
 from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.store import AuditWatcher
-from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
+from leaderboards.play.build import not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import KEPT, KeptRun
 from leaderboards.store.kept_audit import KeptAudit
@@ -23,7 +21,16 @@ from leaderboards.store.store import Store
 from leaderboards.verify.audit_check import AUDIT_TOLERANCE, other_audit
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.replay import sample
-from leaderboards.verify.verify import NOT_HERE, SETTLED, Verdict, judged, other_instance, otherwise_ended, parted_after
+from leaderboards.verify.verify import (
+    NOT_HERE,
+    SETTLED,
+    Verdict,
+    judged,
+    other_instance,
+    otherwise_ended,
+    parted_after,
+    without_extras,
+)
 from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
 
@@ -74,7 +81,7 @@ def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
 
 def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor) -> list[Verdict]:
     specs = [board.spec(key) for key in keys]
-    lacking = _without_extras(specs)
+    lacking = without_extras(specs)
     away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
     here = [board.spec(key) for key in keys if key not in away]
     run_missing([spec for spec in here if not _is_foreign(spec)], again, executor, watcher=_auditor(board, here, again))
@@ -119,29 +126,6 @@ def _with_audit(verdict: Verdict, board: Board, audits: Mapping[str, KeptAudit])
 def _is_foreign(spec: RunSpec) -> bool:
     """Whether the agent is not of this project, and may look the environment up where it finds one."""
     return fingerprint(spec.agent) is None
-
-
-def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
-    """Which runs of this project's agents and environments need a library that is not installed, and which."""
-    builds: dict[str, Callable[[], object]] = {}
-    needs: dict[str, list[str]] = {}
-    for spec in specs:
-        if fingerprint(spec.agent) is not None:
-            builds[spec.agent.key] = functools.partial(build_agent, spec.agent)
-            needs.setdefault(spec.agent.key, []).append(spec.key)
-        if is_own_env(spec.env.id):
-            builds[spec.built.key] = functools.partial(_build, spec)
-            needs.setdefault(spec.built.key, []).append(spec.key)
-    found: dict[str, str] = {}
-    for ref, build in builds.items():
-        with contextlib.suppress(Exception):  # the run itself says what
-            if reason := missing_extra(build):
-                found |= dict.fromkeys(needs[ref], reason)
-    return found
-
-
-def _build(spec: RunSpec) -> None:
-    build_env(spec.built, spec.horizon).close()
 
 
 def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:

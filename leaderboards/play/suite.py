@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -66,6 +67,7 @@ def _is_number(value: object) -> object:
 
 _Whole = BeforeValidator(_is_number)  # which pydantic takes words and truth values for
 Count = Annotated[PositiveInt, Field(le=MANY), _Whole]
+_Json = AfterValidator(describe)  # as in a spec
 
 
 class SuiteError(ValueError):
@@ -80,7 +82,7 @@ class _Entry(_Strict):
     """An entry of a suite: a table with these keys, or an id, which is a table with that alone."""
 
     id: str
-    kwargs: dict[str, Any] = Field(default_factory=dict)
+    kwargs: Annotated[dict[str, Any], _Json] = Field(default_factory=dict)
     label: str = ""
 
     @model_validator(mode="before")
@@ -142,8 +144,8 @@ class EnvironmentEntry(_Entry):
     horizon: Count | None = None
     repetitions: Count | None = None
     feedback: str | None = None
-    members: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    kernels: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    members: dict[str, tuple[Annotated[Any, _Json], ...]] = Field(default_factory=dict)
+    kernels: dict[str, Annotated[dict[str, Any], _Json]] = Field(default_factory=dict)
 
     @field_validator("members")
     @classmethod
@@ -423,10 +425,11 @@ class Suite(_Strict):
             for entry in entries:
                 try:
                     for ref in entry.refs:
+                        _check_values(ref)
                         check(ref)
                 except (Exception, SystemExit) as error:
                     where = f"suite {self.name!r}, {kind}, {entry.ref.label!r}"
-                    raise SuiteError(f"{where}: {_fault(error)}{_on_objects(entry.ref)}") from None
+                    raise SuiteError(f"{where}: {_fault(error)}") from None
         families = Counter(task.key for task in self.tasks if task.variants)
         if same := [task.env.label for task in self.tasks if families[task.key] > 1]:
             raise SuiteError(
@@ -487,8 +490,7 @@ def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
             except DataError as error:
                 without_data[spec.built.key] = data_reason(error)
             except Exception as error:
-                fault = f"{type(error).__name__}: {error}{_on_objects(spec.env)}"
-                raise SuiteError(f"{spec.env.label} cannot be built: {fault}") from None
+                raise SuiteError(f"{spec.env.label} cannot be built: {type(error).__name__}: {error}") from None
     return without_data
 
 
@@ -641,15 +643,18 @@ def _fault(error: BaseException) -> str:
     return f"{kind} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
-def _on_objects(ref: Ref) -> str:
-    """What to do about settings that are objects, which a spec can only describe; "" if none is."""
-    objects = [name for name, value in ref.kwargs.items() if isinstance(value, Mapping) and "$object" in value]
-    if not objects:
-        return ""
-    return (
-        f"; a suite cannot hand on the object given as {objects[0]!r}: in Python, give the built agent under a label, "
-        "as {'mine': agents.make(...)}; in an environment, state it in a class or recipe of your own"
-    )
+def _check_values(ref: Ref) -> None:
+    """Check that no setting is, or holds, an object, which a spec can only describe.
+
+    Raises:
+        ValueError: naming the first; it says what to do.
+    """
+    objects = [name for name, value in ref.kwargs.items() if '"$object": ' in json.dumps(value)]
+    if objects:
+        raise ValueError(
+            f"a suite cannot hand on the object given as {objects[0]!r}: in Python, give the built agent under a "
+            "label, as {'mine': agents.make(...)}; in an environment, state it in a class or recipe of your own"
+        )
 
 
 def _first_error(error: ValidationError) -> str:

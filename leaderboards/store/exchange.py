@@ -12,7 +12,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
         _adopt_suite(Store(source).suite(), store)
     if against is not None:  # before any run, so that a merge that was interrupted can go on
         write_note(target, against)
-    found, new, rejected = 0, set[str](), []
+    found, new, rejected = set[str](), set[str](), []
     copied: list[tuple[Path, list[tuple[RunEntry, str]]]] = []
     for source in sources:
         files: dict[str, list[RunEntry]] = {}
@@ -91,18 +91,20 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
                 continue
             names[path.name] = _copy(path.read_bytes(), path.name, store)
         counting = best(files.values())
-        found += len(counting)
+        found |= counting.keys()
         new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
         copied.append((source, [(run, names[run.file]) for run in counting.values()]))
     store.write_manifest()
+    for key in new:  # once: of an earlier record
+        (target / _audit(key)).unlink(missing_ok=True)
     ours = Provenance(target)
     for source, records in copied:
         theirs = Provenance(source)
         # Audit and provenance belong to one record: they are adopted only where that is the one that counts here.
         pairs = [(run, here) for run, name in records if (here := _counting(store, run, name)) is not None]
-        copy_audits(source, target, [run.key for run, _ in pairs], anew=new)
+        copy_audits(source, target, (run.key for run, _ in pairs))
         ours.adopt(theirs, [(run, here) for run, here in pairs if theirs.standing(run) != "local"])
-    return MergeResult(len(new), found - len(new), tuple(rejected))
+    return MergeResult(len(new), len(found - new), tuple(rejected))
 
 
 def pack(directory: Path, archive: Path) -> int:
@@ -123,7 +125,10 @@ def pack(directory: Path, archive: Path) -> int:
     paths |= {_audit(key): directory / _audit(key) for key in sorted(runs)}
     paths = {name: path for name, path in paths.items() if path.exists()}
     listed = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
-    with written_whole(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed:
+    with (
+        written_whole(archive) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, strict_timestamps=False) as packed,
+    ):
         listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
         packed.writestr(_LIST, json.dumps(listing, indent=1))
         for name, path in paths.items():
@@ -131,24 +136,21 @@ def pack(directory: Path, archive: Path) -> int:
     return len(runs)
 
 
-def copy_audits(source: Path, target: Path, keys: Iterable[str], anew: Collection[str] = ()) -> None:
+def copy_audits(source: Path, target: Path, keys: Iterable[str]) -> None:
     """Copy the audits of runs from one folder into another that holds their records.
 
     Args:
         source: Where they are; runs without one are passed over.
-        target: Where they go. One that is there stays, but for a run of `anew`, of whose earlier record it may be.
+        target: Where they go. One that is there stays.
         keys: The runs.
-        anew: Runs whose records are new in `target`.
     """
     for key in keys:
         path = source / _audit(key)
-        _put_audit(target, key, path.read_bytes() if path.exists() else None, key in anew)
+        _put_audit(target, key, path.read_bytes() if path.exists() else None)
 
 
-def _put_audit(target: Path, key: str, content: bytes | None, anew: bool) -> None:
+def _put_audit(target: Path, key: str, content: bytes | None) -> None:
     path = target / _audit(key)
-    if anew:
-        path.unlink(missing_ok=True)
     if content is not None and not path.exists():
         path.parent.mkdir(exist_ok=True)
         with written_whole(path) as temporary:
@@ -180,7 +182,8 @@ def add(archive: Path, directory: Path) -> MergeResult:
         found = best(files.values())
         new = {key: run for key, run in found.items() if _improves(run, before.get(key))}
         for key in new:  # first, so that no run comes without its audit if this is interrupted
-            _put_audit(directory, key, audits.get(_audit(key)), anew=True)
+            (directory / _audit(key)).unlink(missing_ok=True)  # of an earlier record
+            _put_audit(directory, key, audits.get(_audit(key)))
         for name in sorted({run.file for run in new.values()}):
             chosen = Path(scratch) / f"chosen{SUFFIX}"
             # A file may hold other runs too, which are not to be added.

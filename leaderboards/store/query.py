@@ -26,7 +26,7 @@ def query(store: Store, sql: str) -> pd.DataFrame:
     """The answer to `sql` over two tables.
 
     `runs` has one row per run: `key` and the columns of `Store.runs`. `traces` has one row per evaluation: the columns
-    of `runs` and those of the trace, NULL where a run lacks one.
+    of `runs` and those of the trace, NULL where a run lacks one. `seed` is text if one has more than 64 bits.
 
     Raises:
         QueryError: if DuckDB is not installed or cannot answer.
@@ -38,6 +38,8 @@ def query(store: Store, sql: str) -> pd.DataFrame:
     for _ in store.traces([], store.keys()):
         pass  # DuckDB knows nothing of digests: damaged files are set aside before it reads
     runs = store.runs().reset_index()
+    if runs["seed"].dtype == object:  # DuckDB has numbers of 128 bits, and pandas takes none of them
+        runs["seed"] = runs["seed"].astype(str)
     entries = [store.entry(key) for key in runs["key"]]
     runs["path"] = [str(store.path(entry)) for entry in entries]
     runs["first"] = [entry.start for entry in entries]

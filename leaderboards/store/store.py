@@ -30,6 +30,7 @@ from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import (
+    MOST_JSON,
     Quarantine,
     Quarantined,
     SealError,
@@ -490,7 +491,7 @@ class _Index:
             self._entries = best(file.runs for file in self._files.values())
 
     def write_manifest(self) -> None:
-        """Write the manifest of what is there now.
+        """Write the manifest of what is there now; none if it would be longer than what is read.
 
         Raises:
             OSError: if the folder cannot be written.
@@ -506,8 +507,12 @@ class _Index:
             }
             for name, file in (self._files or {}).items()
         }
-        with written_whole(self._manifest) as temporary:
-            temporary.write_bytes(seal_json({"schema": SCHEMA, "files": files}))
+        content = seal_json({"schema": SCHEMA, "files": files})
+        if len(content) > MOST_JSON:
+            self._manifest.unlink(missing_ok=True)
+        else:
+            with written_whole(self._manifest) as temporary:
+                temporary.write_bytes(content)
         self._in_manifest = self._files
 
     def _load_manifest(self) -> dict[str, _File]:

@@ -30,6 +30,8 @@ _LENGTH = 16
 _PACKAGES = ("agents", "gpbandit_envs")
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # fields of statements that hold statements
 _TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+_NO_SOURCE = (OSError, SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
+"""What reading and parsing a file raises that is no source of this Python, or is being edited."""
 _ROOT = Path(agents.__file__).resolve().parents[1]
 
 
@@ -61,6 +63,8 @@ def _of_entry_point(entry_point: str, kwargs: str) -> str | None:
 
 def imported_files(file: Path, root: Path, packages: tuple[str, ...] | None = None) -> list[Path]:
     """A source file and those below `root` that it imports, directly or through others; sorted.
+
+    Of a file that does not parse none are known.
 
     Args:
         file: Where to begin.
@@ -95,9 +99,15 @@ def plain_source(path: Path) -> str:
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[ast.Import | ast.ImportFrom, ...]]:
     """The plain source of a file, and the imports in it but those for the type checker alone."""
-    text = path.read_text(encoding="utf-8")
+    text = _text(path)
     tree = ast.parse(text)
     return _plain(text, tree), tuple(_imports_in(tree, type_checker=False))
+
+
+def _text(path: Path) -> str:
+    """The text of a source file in the encoding that Python reads it in."""
+    with tokenize.open(path) as file:
+        return file.read()
 
 
 def _plain(text: str, tree: ast.Module) -> str:
@@ -178,7 +188,11 @@ def _imports(path: Path, root: Path) -> tuple[str, ...]:
         if path.resolve().is_relative_to(root.resolve())
         else ()
     )
-    for node in _read(path)[1]:
+    try:
+        nodes = _read(path)[1]
+    except _NO_SOURCE:
+        return ()
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         else:
@@ -211,9 +225,13 @@ def _origins(base: str, name: str, root: Path) -> Iterator[str]:
 @functools.cache
 def _handed_on(init: Path) -> dict[str, tuple[str, str]]:
     """Names that an `__init__` imports from other modules: the module and the name there."""
+    try:
+        statements = ast.parse(_text(init)).body
+    except _NO_SOURCE:
+        return {}
     return {
         alias.asname or alias.name: (node.module, alias.name)
-        for node in ast.parse(init.read_text(encoding="utf-8")).body
+        for node in statements
         if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level
         for alias in node.names
     }

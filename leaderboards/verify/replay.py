@@ -63,8 +63,7 @@ def choose(store: Store, rows: Sequence[str] = ()) -> list[str]:
         return [str(key) for key in runs.index]
     keys: list[str] = []
     for row in rows:
-        agent, _, env = row.partition("@")
-        named = runs[(runs["agent"] == agent) & ((runs["env"] == env) | (env == ""))]
+        named = runs[(runs["agent"] == row) | (runs["agent"] + "@" + runs["env"] == row)]  # labels may hold an @
         found = [str(key) for key in named.index] or [str(key) for key in runs.index if str(key).startswith(row)]
         if not found:
             raise ValueError(

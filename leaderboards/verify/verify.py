@@ -17,6 +17,8 @@ where none of that code is: rewards, means, regrets and costs, after a parting t
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,13 +30,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from leaderboards.play.build import is_own_env, not_here
+from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
 from leaderboards.play.loops import are_portable
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import InstanceData, lacks_data
+from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import CLOCK
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
+from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.paid import PAID, paid_for
 from leaderboards.work.local import Executor
 from leaderboards.work.schedule import run_missing
@@ -56,6 +60,7 @@ __all__ = [
     "played_portably",
     "settled",
     "verify",
+    "without_extras",
 ]
 
 TOLERANCE = 1e-5
@@ -76,6 +81,8 @@ SETTLED = ("cumulative_regret", "simple_regret", "inference_regret", "batches")
 """What is judged after traces have parted: values at the horizon, by their names among the metrics."""
 
 NOT_HERE: Literal["cannot be played here"] = "cannot be played here"
+
+_BY_HAND = "it was played with an object or a class of a Python session, which no spec can rebuild"
 
 Level = Literal["identical", "agrees", "undecided", "disagrees", "cannot be played here"]
 
@@ -141,7 +148,11 @@ def verify(
 
     def play(keys: Sequence[str]) -> list[Verdict]:
         specs = {key: store.spec(key) for key in keys}
-        away = {key: reason for key, spec in specs.items() if (reason := not_here(spec, code)) is not None}
+        lacking = without_extras(specs.values())
+        by_hand = {key: _BY_HAND for key, spec in specs.items() if not spec.rebuildable}
+        away = by_hand | {
+            key: reason for key, spec in specs.items() if (reason := not_here(spec, code) or lacking.get(key))
+        }
         here = [spec for key, spec in specs.items() if key not in away]
         run_missing(here, again, executor, isolated_from=hidden)
         return [Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
@@ -155,9 +166,32 @@ def verify(
     yield from verdicts
 
 
+def without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
+    """Which runs of this project's agents and environments need a library that is not installed, and which."""
+    builds: dict[str, Callable[[], object]] = {}
+    needs: dict[str, list[str]] = {}
+    for spec in specs:
+        if fingerprint(spec.agent) is not None:
+            builds[spec.agent.key] = functools.partial(build_agent, spec.agent)
+            needs.setdefault(spec.agent.key, []).append(spec.key)
+        if is_own_env(spec.env.id):
+            builds[spec.built.key] = functools.partial(_build, spec)
+            needs.setdefault(spec.built.key, []).append(spec.key)
+    found: dict[str, str] = {}
+    for ref, build in builds.items():
+        with contextlib.suppress(Exception):  # the run itself says what
+            if reason := missing_extra(build):
+                found |= dict.fromkeys(needs[ref], reason)
+    return found
+
+
+def _build(spec: RunSpec) -> None:
+    build_env(spec.built, spec.horizon).close()
+
+
 def _said_alone(verdict: Verdict) -> Verdict:
     alone = "here it played in a process without the environment"
-    return verdict if verdict.level == "identical" else replace(verdict, text=f"{verdict.text}; {alone}")
+    return verdict if verdict.level in ("identical", NOT_HERE) else replace(verdict, text=f"{verdict.text}; {alone}")
 
 
 def played_portably(store: Store, keys: Iterable[str]) -> bool:
@@ -270,7 +304,7 @@ def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
         or any(name not in trace for trace in (one, other) for name in (*actions, *PAID))
     ):
         return None
-    chosen = np.all([np.isclose(one[name], other[name], rtol=TOLERANCE, atol=TOLERANCE) for name in actions], axis=0)
+    chosen = np.all([_equal(one[name].to_numpy(), other[name].to_numpy(), TOLERANCE) for name in actions], axis=0)
     if chosen.all():
         return None
     row = int(np.argmin(chosen))
@@ -291,8 +325,7 @@ def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> s
     for name in one.columns:
         if name in CLOCK:
             continue
-        a, b = one[name].to_numpy(), other[name].to_numpy()
-        equal = np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) if tolerance else _same(a, b)
+        equal = _equal(one[name].to_numpy(), other[name].to_numpy(), tolerance)
         if not equal.all():
             row = int(np.argmin(equal))
             if first is None or row < first[0]:
@@ -411,6 +444,13 @@ def _finals(trace: pd.DataFrame) -> dict[str, float]:
 def _regret(trace: pd.DataFrame) -> Float[np.ndarray, " T"]:
     regret = trace["regret"].to_numpy(np.float64)
     return regret if np.isfinite(regret).all() else -trace["mean"].to_numpy(np.float64)
+
+
+def _equal(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
+    """Where numbers are equal within `tolerance`; whole ones, such as those of arms, are not rounded."""
+    if tolerance and a.dtype.kind == b.dtype.kind == "f":
+        return np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
+    return _same(a, b)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:

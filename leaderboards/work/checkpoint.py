@@ -19,7 +19,7 @@ import logging
 import pickle
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -66,12 +66,14 @@ class Checkpoint:
     Attributes:
         resumed: How often the run resumed from a checkpoint.
         before: Seconds that the run had taken when it was saved.
+        on_resume: Is told of `before` when a state has been loaded; None for nobody.
     """
 
     path: Path
     every: float = DEFAULT_EVERY
     resumed: int = 0
     before: float = 0.0
+    on_resume: Callable[[float], None] | None = None
 
     def __post_init__(self) -> None:
         self._started = self._last = perf_counter()
@@ -103,6 +105,8 @@ class Checkpoint:
             return None
         self.resumed = content.resumed + 1
         self.before = content.seconds
+        if self.on_resume is not None:
+            self.on_resume(self.before)
         state: Saved = content.state
         return state
 

@@ -12,7 +12,7 @@ import faulthandler
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -41,6 +41,7 @@ __all__ = [
     "Limits",
     "Registrations",
     "RunOutcome",
+    "can_interrupt",
     "read_progress",
     "unbounded_memory",
     "work",
@@ -230,7 +231,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
             with _time_limit(job, progress):
                 if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
-            with _time_limit(job, progress):
+            with _time_limit(job, progress) as checkpoint.on_resume:
                 saved = checkpoint if watch is None else None
                 record = run_spec(spec, saved, isolated_from=job.isolated_from, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end
@@ -243,27 +244,39 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
     return record
 
 
+def can_interrupt() -> bool:
+    """Whether a run in this thread can be stopped by a signal, which there is none for on Windows."""
+    return hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
+
+
 @contextlib.contextmanager
-def _time_limit(job: Job, progress: TextIO) -> Iterator[None]:
-    """Raise `RunTimeout` in the run after its time; if it does not listen, stop the process a little later."""
+def _time_limit(job: Job, progress: TextIO) -> Iterator[Callable[[float], None] | None]:
+    """Raise `RunTimeout` in the run after its time; if it does not listen, stop the process a little later.
+
+    The block is given a function that takes off seconds that the run has taken before; None where nothing is limited.
+    """
     seconds = job.limits.timeout
     if seconds is None:
-        yield
+        yield None
         return
-    asks = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
+    asks, began = can_interrupt(), perf_counter()
+
+    def start(before: float) -> None:
+        left = max(seconds - before - (perf_counter() - began), _SHORTEST_SECONDS)  # 0 would be no limit
+        if asks:
+            signal.setitimer(signal.ITIMER_REAL, left)
+        if job.kill:
+            # A thread in C: it fires even if compiled code holds the interpreter's lock.
+            with _beyond_bound(job.limits):
+                faulthandler.dump_traceback_later(left + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
 
     def stop(_signal: int, _frame: object) -> None:
         raise RunTimeout(f"took longer than {seconds:g} s")
 
     previous = signal.signal(signal.SIGALRM, stop) if asks else None
-    if asks:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    if job.kill:
-        # A thread in C: it fires even if compiled code holds the interpreter's lock.
-        with _beyond_bound(job.limits):
-            faulthandler.dump_traceback_later(seconds + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
+    start(0.0)
     try:
-        yield
+        yield start
     finally:
         if job.kill:
             faulthandler.cancel_dump_traceback_later()

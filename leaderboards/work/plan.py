@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agents import Capabilities
 from leaderboards.play.build import build_agent
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import lacks_data
@@ -77,7 +78,10 @@ def plan(specs: Sequence[RunSpec], store: Store, retry_failed: bool = False) -> 
             reasons[_pair_of(run.spec)] = run.reason or "skipped before"
     todo = missing(specs, store, retry_failed)
     for spec in {_pair_of(spec): spec for spec in todo}.values():
-        if (unfit := parse_feedback(spec.feedback).incompatibility(build_agent(spec.agent).capabilities)) is not None:
+        capabilities: object = getattr(build_agent(spec.agent), "capabilities", None)
+        if not isinstance(capabilities, Capabilities):
+            continue  # which its runs say
+        if (unfit := parse_feedback(spec.feedback).incompatibility(capabilities)) is not None:
             reasons.setdefault(_pair_of(spec), unfit)
     again = {spec.key for spec in todo}
     there = Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again)

@@ -13,7 +13,7 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store, SuiteLostError
-from leaderboards.work.jobs import Limits, RunOutcome
+from leaderboards.work.jobs import Limits, RunOutcome, can_interrupt
 from leaderboards.work.local import Executor, check_executor, make_executor
 from leaderboards.work.schedule import RunReport, missing, run_missing, skip_without_data
 
@@ -27,7 +27,7 @@ class Workforce:
     Attributes:
         workers: Runs at a time.
         executor: One of `leaderboards.work.local.EXECUTORS`; None for this process with one worker, and as many
-            processes with more.
+            processes with more, or in a thread in which no limit of time could be kept.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
         watcher: Looks on while runs are played; None for nobody.
@@ -51,7 +51,8 @@ class Workforce:
 
     @property
     def _name(self) -> str:
-        return self.executor or ("serial" if self.workers == 1 and not self.portable else "local")
+        here = self.workers == 1 and not self.portable and (self.limits.timeout is None or can_interrupt())
+        return self.executor or ("serial" if here else "local")
 
     def hired(self) -> Executor:
         """The executor, to be closed.

@@ -272,16 +272,38 @@ class Bumps(Kernel):
         return {"name": "bumps"}
 
 
+class TakesAny(players.Counter):
+    """Takes anything for its kernel."""
+
+    def __init__(self, kernel: Any = None) -> None:
+        self.kernel = kernel
+
+
 def test_a_kernel_of_ones_own_plays_inside_an_agent_and_not_as_a_setting(tmp_path: Path) -> None:
     built = {"Uniform": "Uniform", "mine": agents.make("GP-UCB", kernel=Bumps())}
     results = run_suite(keys(agents=built), out=tmp_path, progress=False)
     assert set(results.runs()["status"]) == {"done"}
     for wrong in (
         keys(agents={"mine": ("GP-UCB", {"kernel": Bumps()})}),
+        keys(agents={"mine": (players.path(TakesAny), {"kernel": Bumps()})}),
+        keys(agents={"mine": (players.path(TakesAny), {"kernel": [np.exp]})}),
         keys(gym.make(RKHS[0], n_arms=20, kernel=Bumps())),
     ):
         with pytest.raises(SuiteError, match="cannot hand on the object given as 'kernel': in Python, give the built"):
             run_suite(wrong, out=tmp_path / "wrong", progress=False)
+
+
+def test_numbers_of_numpy_are_settings_as_those_of_python_are(tmp_path: Path) -> None:
+    family = {"id": RKHS[0], "members": {"n_arms": (np.int64(10),)}, "kernels": {"10": {"noise_std": np.float64(0.5)}}}
+    numpy = keys(family, agents=["Uniform", ("GP-UCB", {"width": np.float32(2.0)})], repetitions=1)
+    plain = keys(
+        {"id": RKHS[0], "members": {"n_arms": (10,)}, "kernels": {"10": {"noise_std": 0.5}}},
+        agents=["Uniform", ("GP-UCB", {"width": 2.0})],
+        repetitions=1,
+    )
+    assert as_suite(numpy) == as_suite(plain)
+    assert set(quiet(numpy, out=tmp_path).runs()["status"]) == {"done"}
+    assert not quiet(plain, out=tmp_path).report.ended  # type: ignore[union-attr]
 
 
 def test_two_settings_of_one_agent_need_labels_and_the_error_says_how(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from gpbandit_envs.datasets import DataError
-from leaderboards.archive import check
 from leaderboards.archive.check import check_board
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.lite import TOP, agreement, block_ranks, choose_lite, lite_choice
@@ -159,7 +158,7 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
         if ref.id == "EpsGreedy":
             raise ImportError("Eps is not installed:\npip install eps")
 
-    monkeypatch.setattr(check, "build_agent", build)
+    monkeypatch.setattr("leaderboards.verify.verify.build_agent", build)
     keys = [key for key in own.done_keys() if own.spec(key).repetition == 0]
     report = check_board(own, keys, tmp_path / "again", SerialExecutor())
     found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in report.verdicts}

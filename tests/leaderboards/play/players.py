@@ -80,6 +80,12 @@ class Sequential(Counter):
     capabilities = Capabilities(FINITE, "sequential")
 
 
+class Unstated(Counter):
+    """States no capabilities."""
+
+    capabilities = None  # type: ignore[assignment]
+
+
 class Adaptive(Counter):
     """Closes its k-th batch after k actions."""
 

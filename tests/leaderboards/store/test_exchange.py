@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,37 @@ def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -
     other.write_suite(SUITE.model_copy(update={"name": "another"}))
     with pytest.raises(StoreError, match="holds suite 's' and not 'another'"):
         merge([other.directory], tmp_path / "all")
+
+
+def audit_of(directory: Path, key: str) -> Path:
+    return directory / "audit" / f"{key}.parquet"
+
+
+def test_an_audit_is_kept_whichever_source_brings_it_and_runs_count_once(tmp_path: Path) -> None:
+    audited, plain = played(tmp_path / "audited", specs(1)), tmp_path / "plain"
+    shutil.copytree(audited.directory, plain)
+    keys = sorted(audited.keys())
+    (audited.directory / "audit").mkdir()
+    for key in keys:
+        audit_of(audited.directory, key).write_text(key)
+    for number, sources in enumerate([(plain, audited.directory), (audited.directory, plain)]):
+        target = tmp_path / f"all {number}"
+        (target / "audit").mkdir(parents=True)
+        audit_of(target, keys[0]).write_text("of an earlier record")
+        received = merge(sources, target)
+        assert (received.runs, received.known) == (3, 0)
+        assert [audit_of(target, key).read_text() for key in keys] == keys
+        received = merge(sources, target)
+        assert (received.runs, received.known) == (0, 3)
+        assert [audit_of(target, key).read_text() for key in keys] == keys
+
+
+def test_files_of_before_1980_are_packed(tmp_path: Path) -> None:
+    store = played(tmp_path / "r", specs(1))
+    for path in store.runs_directory.iterdir():
+        os.utime(path, (0, 0))
+    assert pack(store.directory, tmp_path / "x.zip") == 3
+    assert add(tmp_path / "x.zip", tmp_path / "added").runs == 3
 
 
 def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,6 +421,16 @@ def test_query(tmp_path: Path) -> None:
         query(store, "SELECT nonsense FROM runs")
     with pytest.raises(QueryError, match="holds no trace"):
         query(Store(tmp_path / "empty"), "SELECT 1")
+
+
+@pytest.mark.parametrize("seed", [0, 2**64 - 1, 2**64, 2**128 - 1])
+def test_a_query_answers_with_the_whole_seed(seed: int, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    store = Store(tmp_path)
+    store.write(run_spec(replace(ONE, seed=seed)))
+    for table in ("runs", "traces"):
+        (found,) = query(store, f"SELECT DISTINCT seed FROM {table}")["seed"].tolist()
+        assert found == (seed if seed < 2**64 else str(seed))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import load_suite, parse_suite
+from leaderboards.store import intact
 from leaderboards.store import store as stores
 from leaderboards.store.intact import SEALED, Quarantine, open_json, seal_json
 from leaderboards.store.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
@@ -443,6 +444,26 @@ def test_a_damaged_manifest_is_made_anew(store: Store, caplog: pytest.LogCapture
     before = path.stat().st_ino
     fresh.write_manifest()
     assert path.stat().st_ino == before, "a manifest that says what is there is not written again"
+
+
+def test_a_manifest_that_would_be_too_long_to_be_read_is_not_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.write(record(0))
+    store.write_manifest()
+    path = store.directory / "manifest.json"
+    for module in (intact, stores):
+        monkeypatch.setattr(module, "MOST_JSON", path.stat().st_size)
+    store.write(record(1))
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        store.write_manifest()
+        assert not path.exists()
+        fresh = Store(store.directory)
+        assert len(fresh.keys()) == 2
+        fresh.write_manifest()
+    assert not caplog.messages
+    assert not fresh.quarantined
+    assert not path.exists()
 
 
 def test_two_processes_set_the_same_file_aside(store: Store) -> None:

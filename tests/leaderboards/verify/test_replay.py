@@ -35,6 +35,15 @@ def test_rows_are_agents_on_environments_or_beginnings_of_keys(store: Store) -> 
             choose(store, [nothing])
 
 
+def test_a_row_may_have_an_at_sign_in_its_label(tmp_path: Path) -> None:
+    labels = ["UCB", "UCB@RKHS", "UCB @ 2"]
+    agents = [Ref("GP-UCB", {"width": float(width)}, label) for width, label in enumerate(labels, 1)]
+    store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)
+    named = {row: [store.spec(key).agent.label for key in choose(store, [row])] for row in ("UCB @ 2", "UCB @ 2@RKHS")}
+    assert set(map(tuple, named.values())) == {("UCB @ 2",)}
+    assert sorted(store.spec(key).agent.label for key in choose(store, ["UCB@RKHS"])) == ["UCB", "UCB@RKHS"]
+
+
 def test_a_folder_without_a_done_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no run that is done"):
         choose(Store(tmp_path))

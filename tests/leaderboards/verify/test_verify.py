@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,17 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store import run_file
 from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID, paid_for
-from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, other_instance, settled, verify
+from leaderboards.verify.verify import (
+    FEWEST,
+    SETTLED,
+    TOLERANCE,
+    Verdict,
+    compare,
+    other_instance,
+    parting,
+    settled,
+    verify,
+)
 from leaderboards.work.local import SerialExecutor
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
@@ -216,6 +227,41 @@ def test_an_environment_of_others_is_said_to_be_one(tmp_path: Path, monkeypatch:
     assert found.text == (
         "identical; 'Lab/Bandit-v0' is no environment of this project: rewards were not computed without the agent"
     )
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize(
+    ("env", "agent"), [(ARMS, "Mine#0123456789ab"), (Ref("Own/parabola-0123"), "Uniform"), (ARMS, "object:a:B")]
+)
+def test_what_no_spec_can_rebuild_is_named_and_the_others_are_played(
+    env: Ref, agent: str, isolated: bool, records: list[RunRecord], tmp_path: Path
+) -> None:
+    by_hand = replace(records[1], spec=spec_of(env, agent))
+    store = written(tmp_path / "r", [records[0], by_hand], lambda record: record)
+    verdicts = verify(store, store.keys(), tmp_path / "again", SerialExecutor(), isolated=isolated)
+    found = {verdict.key: verdict for verdict in verdicts}
+    assert found[records[0].spec.key].level == "identical"
+    unknown = found[by_hand.spec.key]
+    assert (unknown.level, unknown.agrees) == ("cannot be played here", None)
+    assert unknown.text == "it was played with an object or a class of a Python session, which no spec can rebuild"
+
+
+def test_a_run_whose_extra_is_missing_does_not_disagree(
+    records: list[RunRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    record = replace(records[0], spec=spec_of(BOX, "Optuna-TPE"))
+    (found,) = verdicts_on(written(tmp_path / "r", [record], lambda record: record), tmp_path / "again")
+    assert (found.level, found.agrees) == ("cannot be played here", None)
+    assert found.text == 'Optuna is not installed: pip install "gpbandit-envs[optuna]"'
+
+
+def test_arms_of_large_numbers_are_told_apart(records: list[RunRecord]) -> None:
+    one = records[0].trace.assign(action=500_000)
+    other = one.assign(action=np.where(one["t"] == 2, 500_004, 500_000))
+    assert "action differs first at t = 2: 500000 against 500004" in str(compare(one, other, TOLERANCE))
+    assert parting(one, other) == 1
+    assert compare(one, one.assign(reward=one["reward"] + 1e-9), TOLERANCE) is None
 
 
 def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path) -> None:

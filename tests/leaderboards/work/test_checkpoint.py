@@ -80,6 +80,29 @@ def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     pd.testing.assert_frame_equal(without_clock(record.trace), without_clock(whole.trace), check_exact=True)
 
 
+@pytest.mark.parametrize("timeout", [1000.3, 999.0])
+def test_a_run_that_resumes_has_the_time_that_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float
+) -> None:
+    slow = RunSpec(env=RKHS, agent=Ref(players.path(players.Slow), {"seconds": 0.03}), repetition=0, horizon=100)
+    store = Store(tmp_path)
+    turn, turns = Loop.turn, itertools.count(1)
+
+    def stops_once(loop: Loop) -> None:
+        if next(turns) == 5:
+            raise Stop
+        turn(loop)
+
+    monkeypatch.setattr(Loop, "turn", stops_once)
+    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
+    with pytest.raises(Stop):
+        run_spec(slow, Checkpoint(store.checkpoint(slow.key), every=0.0, before=1000.0))
+    assert run_missing([slow], store, SerialExecutor(), limits=Limits(timeout=timeout)).ended == {"timeout": 1}
+    run = store.entry(slow.key)
+    assert (run.resumed, run.reason) == (1, f"took longer than {timeout:g} s")
+    assert 1000.0 < run.seconds < 1002.0
+
+
 def _play(directory: str, specs: list[RunSpec]) -> None:
     run_missing(specs, Store(directory), SerialExecutor(), limits=Limits(checkpoint=0.1))
 

@@ -10,7 +10,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,13 @@ import pandas as pd
 import pytest
 
 import agents
+from leaderboards.api.run_suite import run_suite
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.work.jobs import LEFT, Limits, read_progress
 from leaderboards.work.local import Executor, LocalExecutor, SerialExecutor, make_executor
+from leaderboards.work.play import Workforce
 from leaderboards.work.schedule import missing, run_missing
 from tests.leaderboards.folders import stacked
 from tests.leaderboards.play import players
@@ -296,6 +300,25 @@ def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     specs = specs_of(players.path(players.Hangs), "Uniform", repetitions=1)
     summary = run_missing(specs, store, SerialExecutor(), limits=Limits(timeout=4.0))
     assert summary.ended == {"done": 1, "timeout": 1}
+
+
+def in_a_thread(call: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(call).result()
+
+
+def test_runs_are_played_where_their_time_can_be_limited() -> None:
+    for limits, kind in ((Limits(), LocalExecutor), (Limits(timeout=None), SerialExecutor)):
+        assert isinstance(Workforce(limits=limits).hired(), SerialExecutor)
+        assert isinstance(in_a_thread(Workforce(limits=limits).hired), kind)
+
+
+@pytest.mark.slow
+def test_a_limit_of_time_holds_in_a_thread(tmp_path: Path) -> None:
+    slow = (players.path(players.Slow), {"seconds": 1.0})
+    suite = {"name": "x", "horizon": 30, "repetitions": 1, "environments": [RKHS], "agents": [slow]}
+    results = in_a_thread(partial(run_suite, suite, out=tmp_path, timeout=2.0, progress=False))
+    assert results.runs()["reason"].tolist() == ["took longer than 2 s"]
 
 
 WRITE_WITHOUT_MEMORY = """
