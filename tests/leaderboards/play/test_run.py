@@ -4,6 +4,7 @@ import errno
 import re
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import leaderboards
 from agents import Feedback, Pending
 from agents.core.protocol import Need
 from gpbandit_envs.problem import Certificate, Problem
-from gpbandit_envs.wrappers import BatchFeedback
+from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
 from leaderboards.play.run import NO_REGRET
 from tests.leaderboards.play.players import (
@@ -253,11 +254,23 @@ def test_an_environment_that_ends_early() -> None:
     )
 
 
-def test_a_feedback_wrapper_is_not_for_the_harness() -> None:
-    env = BatchFeedback(gym.make(SMALL[0], **SMALL[1]), batch_size=4)  # type: ignore[arg-type]
-    record = play(Counter(), env)
-    assert record.status == "crashed"
-    assert "without a feedback wrapper and say feedback='batch:q'" in str(record.reason)
+@pytest.mark.parametrize("wrapped", [lambda env: BatchFeedback(env, 4), lambda env: DelayedFeedback(env, 3)])
+def test_a_feedback_wrapper_is_not_for_the_harness(wrapped: Callable[[Any], Any]) -> None:
+    inside = wrapped(gym.make(SMALL[0], **SMALL[1]))  # type: ignore[arg-type]
+    for env in (inside, gym.wrappers.OrderEnforcing(inside)):
+        record = play(Counter(), env)
+        assert record.status == "crashed"
+        assert len(record.trace) == 0
+        name = type(inside).__name__
+        reason = f"environment: env: expected one whose feedback is immediate, got one inside {name}; "
+        assert str(record.reason).startswith(reason)
+        assert "without a feedback wrapper and say feedback='batch:q', 'delay:d'" in str(record.reason)
+
+
+def test_another_wrapper_is_played() -> None:
+    plain, doubled = (gym.make(SMALL[0], **SMALL[1]) for _ in range(2))  # type: ignore[arg-type]
+    rewards = play(Counter(), gym.wrappers.TransformReward(doubled, lambda reward: 2.0 * float(reward))).trace["reward"]
+    np.testing.assert_array_equal(rewards, 2.0 * play(Counter(), plain).trace["reward"])
 
 
 def test_an_environment_without_a_problem_description() -> None:
