@@ -103,6 +103,7 @@ _SLACK = 1e-5  # relative, of a regret: an environment may compute in single pre
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
 _NOT_MAPPED = "failed to map segment"  # what the dynamic loader says
+_STOPS = (KeyboardInterrupt, GeneratorExit)  # end the command and not the run
 _log = logging.getLogger("gpbandit")
 
 
@@ -283,7 +284,7 @@ def run_spec(
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
-    What goes wrong in building is in the record as well.
+    What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`.
 
     Args:
         spec: The run.
@@ -298,7 +299,9 @@ def run_spec(
             env = build_env(spec.built, spec.horizon)
     except DataError as error:
         return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
-    except Exception as error:
+    except (*_STOPS, RunTimeout):
+        raise
+    except BaseException as error:
         return _failed(spec, error, started)
     try:
         if isolated_from is not None:
@@ -311,7 +314,9 @@ def run_spec(
         with AGENT:
             agent = build_agent(spec.agent)
         return run_on(env, agent, spec, started, checkpoint, watch)
-    except Exception as error:
+    except (*_STOPS, RunTimeout):
+        raise
+    except BaseException as error:
         return _failed(spec, error, started)
     finally:
         env.close()
@@ -344,8 +349,10 @@ def run_on(
                     checkpoint.save(loop.env, agent, loop.snapshot())
             if watch is not None:
                 watched += _timed(watch.ends, loop)
-    except (Exception, SystemExit, RunTimeout) as error:
-        # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
+    except _STOPS:
+        raise
+    except BaseException as error:
+        # An agent that calls sys.exit(), or raises what is no Exception, as asyncio does, costs its own run alone.
         failure = error
     if isinstance(failure, IncompatibleError):
         record = RunRecord(spec, "skipped", agent=agent, reason=str(failure), seconds=perf_counter() - started)

@@ -270,7 +270,7 @@ class _NotPickled:
         raise ValueError("ctypes objects containing pointers cannot be pickled")
 
 
-@pytest.mark.parametrize("state", [lambda: (lambda: None), _nested, _NotPickled])
+@pytest.mark.parametrize("state", [lambda: lambda: None, _nested, _NotPickled])
 def test_a_run_that_cannot_be_saved_still_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, state: Callable[[], Any]
 ) -> None:
