@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -64,6 +65,15 @@ AUDITS = "audit"
 
 _NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
+# What is written in which folder, and so may be left there half written: the folder may hold the user's own files.
+_WRITTEN = {
+    "": r"(suite|manifest|provenance|against|fingerprints)\.json",
+    "runs": r".+\.parquet",
+    AUDITS: r".+\.parquet",
+    "checkpoints": r"[0-9a-f]{32}\.pickle",
+}
+_RANDOM = r"\.[0-9a-f]{12}"  # what `gpbandit_envs.atomic.written_whole` puts between the name and `TEMPORARY`
+_SCRATCH = re.compile(re.escape(SCRATCH) + r"[a-z0-9_]{8}")  # as `tempfile` names folders
 _log = logging.getLogger("gpbandit")
 
 Stamp = tuple[int, int]
@@ -291,8 +301,15 @@ class Store(StoreView):
             self._index.write_manifest()
 
     def sweep(self) -> None:
-        """Remove files that killed harnesses left behind a day ago or longer: temporary and progress files."""
-        for path in [*self.directory.rglob(f"*{TEMPORARY}"), *self.directory.glob(f"{SCRATCH}*")]:
+        """Remove what killed harnesses left behind a day ago or longer, by its names: half a file, and progress."""
+        written = [
+            path
+            for folder, name in _WRITTEN.items()
+            for path in (self.directory / folder).glob(f"*{TEMPORARY}")
+            if re.fullmatch(name + _RANDOM + re.escape(TEMPORARY), path.name) and path.is_file()
+        ]
+        scratch = [path for path in self.directory.glob(f"{SCRATCH}*") if _SCRATCH.fullmatch(path.name)]
+        for path in [*written, *(path for path in scratch if path.is_dir() and not path.is_symlink())]:
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -5,25 +5,30 @@ import json
 import logging
 import os
 import re
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import agents
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.store import store as stores
 from leaderboards.store.intact import SEALED, Quarantine, open_json, seal_json
+from leaderboards.store.note import write_note
 from leaderboards.store.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
-from leaderboards.store.store import Store, StoreError, SuiteLostError
+from leaderboards.store.store import AUDITS, SCRATCH, Store, StoreError, SuiteLostError
+from leaderboards.work.checkpoint import Checkpoint
 from tests.leaderboards.folders import stacked
 
 
@@ -321,16 +326,63 @@ def test_a_file_that_has_gone_is_named(store: Store) -> None:
 
 def test_other_files_are_left_alone(store: Store) -> None:
     store.write(record(0))
-    for name in ("notes.txt", "x.parquet.123.tmp"):
-        (store.runs_directory / name).write_text("hello")
-    os.utime(store.runs_directory / "x.parquet.123.tmp", (time.time(), time.time()))
+    left = store.runs_directory / f"{record(1).spec.key}.parquet.0123456789ab.tmp"
+    for path in (store.runs_directory / "notes.txt", left):
+        path.write_text("hello")
+    os.utime(left, (time.time(), time.time()))
     store.sweep()
     assert len(store.keys()) == 1
     assert not store.quarantined
     assert len(list(store.runs_directory.iterdir())) == 3
-    os.utime(store.runs_directory / "x.parquet.123.tmp", (0, 0))
+    os.utime(left, (0, 0))
     store.sweep()
     assert len(list(store.runs_directory.iterdir())) == 2
+
+
+def test_only_what_a_killed_harness_wrote_is_swept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its names are those that the writers give: each is stopped before the file has its own."""
+
+    def killed(source: Path, target: Path) -> None:
+        halves.append((source, source.read_bytes()))
+        raise KeyboardInterrupt
+
+    halves: list[tuple[Path, bytes]] = []
+    monkeypatch.setattr(os, "replace", killed)
+    checkpoint = Checkpoint(store.checkpoint(record(0).spec.key), every=0.0)
+    env = gym.make("GPBandit/RKHS-v0")
+    for write in (
+        lambda: store.write(record(0)),
+        lambda: store.write(record(1), crashed(2)),
+        lambda: store.write_suite(load_suite("quick")),
+        lambda: write_note(store.directory, "quick"),
+        lambda: checkpoint.save(env, agents.make("Uniform"), None),
+        lambda: write_table(store.directory / AUDITS / f"{record(0).spec.key}.parquet", pa.table({"t": [1]})),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            write()
+    monkeypatch.undo()
+    for path, content in halves:
+        path.write_bytes(content)
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=store.directory))
+    (scratch / "0.txt").touch()
+    theirs = [
+        store.directory / name
+        for name in (
+            *("thesis/draft.tmp", "build.tmp/data.csv", "draft.tmp", "paper.json.0123456789ab.tmp", "runs/mine.tmp"),
+            *("thesis/runs.parquet.0123456789ab.tmp", ".scratch-of-mine/data.csv", "site/x.parquet.0123456789ab.tmp"),
+        )
+    ]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    (store.directory / f"{SCRATCH}01234567").symlink_to(store.directory / "thesis")
+    for path in store.directory.rglob("*"):
+        os.utime(path, (0, 0))
+    assert len(halves) == 6
+    store.sweep()
+    assert [path for path, _ in halves if path.exists()] == []
+    assert not scratch.exists()
+    assert [path for path in theirs if not path.exists()] == []
 
 
 def test_of_two_results_the_better_and_then_the_later_counts(store: Store) -> None:
