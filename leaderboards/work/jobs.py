@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import os
 import signal
 import sys
 import threading
@@ -227,10 +228,10 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         watch = None if job.watcher is None else job.watcher.watch(spec)
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
-            with _time_limit(job, progress):
+            with _same_folder(), _time_limit(job, progress):
                 if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
-            with _time_limit(job, progress):
+            with _same_folder(), _time_limit(job, progress):
                 saved = checkpoint if watch is None else None
                 record = run_spec(spec, saved, isolated_from=job.isolated_from, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end
@@ -241,6 +242,11 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         # A crashed run starts over: the state just before the crash may have caused it.
         checkpoint.remove()
     return record
+
+
+def _same_folder() -> contextlib.AbstractContextManager[None]:
+    """Undo at the end of the block a change of the working folder, by which other runs and the user name files."""
+    return contextlib.chdir(os.curdir)
 
 
 @contextlib.contextmanager

@@ -79,6 +79,27 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     assert {"gpbandit_envs", "commit", "python", "libraries", "machine", "lock"} == set(written["origin"])
 
 
+def test_a_relative_folder_stays_where_it_was_and_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Store("results")
+    store.write(record(0))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.write(record(1))
+    store.write_suite(load_suite("quick"))
+    store.write_manifest()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert store.done_keys() == Store(tmp_path / "results").done_keys() == {record(0).spec.key, record(1).spec.key}
+    assert len(store.trace(record(1).spec.key)) == 20
+    assert store.suite() == Store(tmp_path / "results").suite()
+    assert store.directory == Path("results")
+    store.path(store.entry(record(0).spec.key)).unlink()
+    with pytest.raises(StoreError, match=f"^results/runs/{record(0).spec.key}.parquet has gone: run the suite again$"):
+        store.trace(record(0).spec.key)
+
+
 def test_a_group_of_runs_with_different_columns_keeps_their_types(store: Store) -> None:
     box = record(1)
     box.trace = box.trace.rename(columns={"width": "dictionary_size"})
