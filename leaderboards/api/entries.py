@@ -16,7 +16,7 @@ import gymnasium as gym
 import agents as policies
 from agents import Agent
 from gpbandit_envs.code_digest import code_digest, is_importable
-from leaderboards.play.build import AgentLike, describe_env, given_agent
+from leaderboards.play.build import AgentLike, check_as_made, describe_env, given_agent
 from leaderboards.play.spec import canonical_json, describe
 from leaderboards.play.suite import AgentEntry, EnvironmentEntry, Suite, SuiteError, load_suite, parse_suite
 
@@ -70,6 +70,7 @@ def _env_entry(env: Any) -> EnvironmentEntry | dict[str, Any]:
             f"environments: expected one that gymnasium.make has made, got {env}: register it with gymnasium.register, "
             "or take gpbandit_envs.from_table or from_function"
         )
+    check_as_made("environments", env)
     return EnvironmentEntry(id=ref.id, kwargs=dict(ref.kwargs))
 
 

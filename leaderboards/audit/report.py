@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
-from leaderboards.play.build import describe_agent, describe_env, horizon_of
+from leaderboards.play.build import check_as_made, describe_agent, describe_env, horizon_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.score.statistics import LEVEL, Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary
@@ -228,11 +228,13 @@ def audit_band(
     Raises:
         AuditError: if the agent states no band, or the environment does not know its means.
         ReplayError: if agent and environment do not fit.
+        TypeError: if the environment is an object inside a wrapper of the user's own.
     """
     if repetitions < 1:
         raise ValueError(f"repetitions: expected at least 1, got {repetitions!r}")
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta: expected a number in (0, 1) or None, got {delta!r}")
+    check_as_made("env", env)
     env_ref, agent_ref, horizon = describe_env(env), describe_agent(agent), horizon_of(env, horizon)
     audits = []
     for repetition in range(repetitions):

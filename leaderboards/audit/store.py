@@ -164,6 +164,9 @@ class AuditWatcher:
     sampled: int = SAMPLED
     every_turn: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "directory", self.directory.absolute())  # a run may change the working folder
+
     def watch(self, spec: RunSpec) -> _Careful:
         """An audit of the run `spec`, which is written when it ends."""
         checkpoints = CHECKPOINTS if self.plan is None else self.plan.checkpoints_of(spec)

@@ -70,6 +70,8 @@ def _explained(error: OSError, directory: Path) -> str:
     """The text of an operating-system error, with advice."""
     what = error.strerror or str(error)
     file = next((Path(os.fsdecode(name)) for name in (error.filename2, error.filename) if name is not None), None)
+    if file is not None and file.is_relative_to(directory.absolute()):
+        file = directory / file.relative_to(directory.absolute())
     kept = "what was done before is kept"
     if error.errno in _FULL:
         return f"cannot write to {directory} ({what}): {kept}; make room, then give the same command again"

@@ -29,6 +29,7 @@ __all__ = [
     "EnvLike",
     "build_agent",
     "build_env",
+    "check_as_made",
     "check_env_ref",
     "describe_agent",
     "describe_env",
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 _OWN_AGENTS = "agents."  # begins the entry points of this project's agents
+_MADE = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)  # from the inside out
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any] | Ref
 """An id, a pair of id and arguments, an environment, or the reference to one in a spec."""
@@ -73,6 +75,35 @@ def describe_env(env: EnvLike) -> Ref:
             return Ref(f"object:{kind.__module__}:{kind.__qualname__}")
         return Ref(env.spec.id, env.spec.kwargs)
     return Ref(*_pair(env, "env", "an environment"))
+
+
+def check_as_made(argument: str, env: EnvLike) -> None:
+    """Check that an environment, if an object is given, is what its reference builds again: nothing was put around it.
+
+    Raises:
+        TypeError: naming the argument and the wrappers beyond those of `gymnasium.make` and of the registration.
+    """
+    if not isinstance(env, gym.Env) or env.spec is None:
+        return
+    layers: list[type] = []
+    inside: Any = env
+    while isinstance(inside, gym.Wrapper):
+        layers.insert(0, type(inside))
+        inside = inside.env
+    own = next((i for i, layer in enumerate(layers) if layer in _MADE), 0)  # those of the entry point itself
+    registration = gym.registry.get(env.spec.id)
+    registered = () if registration is None else registration.additional_wrappers[own:]
+    rest = layers[own:]
+    for made in (*(f"{kind.__module__}:{kind.__name__}" for kind in _MADE), *(each.entry_point for each in registered)):
+        if rest and f"{rest[0].__module__}:{rest[0].__name__}" == made:
+            del rest[0]
+    if rest:
+        raise TypeError(
+            f"{argument}: expected an environment as gymnasium.make returns it, since its id and arguments build it "
+            f"anew for each run, got one inside {', '.join(layer.__name__ for layer in rest)}: register with "
+            "gymnasium.register what puts the wrapper around it, and give that id; late feedback is asked for by "
+            "feedback='delay:d', 'batch:q' or the like"
+        )
 
 
 def describe_agent(agent: AgentLike) -> Ref:

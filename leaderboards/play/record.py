@@ -11,10 +11,11 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents import Agent
+from gpbandit_envs.arguments import shown
 from gpbandit_envs.datasets.errors import DataError, FetchError
 from gpbandit_envs.problem import Problem
 from leaderboards.play.protocol_checks import AgentError
-from leaderboards.play.spec import RunSpec
+from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.text import visible
 
 __all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Text", "Trace", "data_reason", "lacks_data"]
@@ -170,7 +171,7 @@ class Trace:
         """The agent's state after the evaluation `row`.
 
         Raises:
-            AgentError: if the diagnostics are no mapping from free names to numbers.
+            AgentError: if the diagnostics are no mapping from names that are free and can be written to numbers.
         """
         self.stated[row] = True
         states = self.states
@@ -191,6 +192,10 @@ class Trace:
     def _new_column(self, name: str) -> np.ndarray:
         if not isinstance(name, str) or name in TRACE_COLUMNS or name.startswith("action_"):
             raise AgentError(f"diagnostics: expected a name that is no column of every trace, got {name!r}")
+        if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+            raise AgentError(
+                f"diagnostics: expected a name of 1 to {LONGEST_NAME} characters that can be seen, got {shown(name)}"
+            )
         self.states[name] = np.full(len(self.rewards), np.nan)
         return self.states[name]
 

@@ -33,6 +33,7 @@ from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.problem import Certificate, Problem
+from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.play.build import (
     AgentLike,
     EnvLike,
@@ -102,6 +103,7 @@ _SLACK = 1e-5  # relative, of a regret: an environment may compute in single pre
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
 _NOT_MAPPED = "failed to map segment"  # what the dynamic loader says
+_STOPS = (KeyboardInterrupt, GeneratorExit)  # end the command and not the run
 _log = logging.getLogger("gpbandit")
 
 
@@ -172,17 +174,24 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_req
     """The environment's problem description, with the run's delay, and its horizon if it states one.
 
     Raises:
-        EnvError: if the environment has no problem description, or takes other actions than single ones.
+        EnvError: if the environment has no problem description, takes other actions than single ones, or delays
+            feedback itself.
     """
     problem = getattr(env.unwrapped, "problem", None)
     if not isinstance(problem, Problem):
         raise EnvError(f"problem: expected env.unwrapped.problem to be a Problem, got {type(problem).__name__}")
+    layer = env
+    while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, BatchFeedback | DelayedFeedback):
+            raise EnvError(
+                f"env: expected one whose feedback is immediate, got one inside {type(layer).__name__}; the harness "
+                "delivers feedback itself: give it the environment without a feedback wrapper and say "
+                "feedback='batch:q', 'delay:d' or the like"
+            )
+        layer = layer.env
     space = env.action_space
     if not isinstance(space, gym.spaces.Discrete if problem.is_finite else gym.spaces.Box):
-        raise EnvError(
-            f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}; the harness delivers "
-            "feedback itself: give it the environment without a feedback wrapper and say feedback='batch:q' or the like"
-        )
+        raise EnvError(f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}")
     return parse_feedback(feedback).stated(with_horizon(problem, horizon))
 
 
@@ -275,7 +284,7 @@ def run_spec(
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
-    What goes wrong in building is in the record as well.
+    What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`.
 
     Args:
         spec: The run.
@@ -290,7 +299,9 @@ def run_spec(
             env = build_env(spec.built, spec.horizon)
     except DataError as error:
         return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
-    except Exception as error:
+    except (*_STOPS, RunTimeout):
+        raise
+    except BaseException as error:
         return _failed(spec, error, started)
     try:
         if isolated_from is not None:
@@ -303,7 +314,9 @@ def run_spec(
         with AGENT:
             agent = build_agent(spec.agent)
         return run_on(env, agent, spec, started, checkpoint, watch)
-    except Exception as error:
+    except (*_STOPS, RunTimeout):
+        raise
+    except BaseException as error:
         return _failed(spec, error, started)
     finally:
         env.close()
@@ -336,8 +349,10 @@ def run_on(
                     checkpoint.save(loop.env, agent, loop.snapshot())
             if watch is not None:
                 watched += _timed(watch.ends, loop)
-    except (Exception, SystemExit, RunTimeout) as error:
-        # SystemExit too: an agent that calls sys.exit() costs its own run and no other.
+    except _STOPS:
+        raise
+    except BaseException as error:
+        # An agent that calls sys.exit(), or raises what is no Exception, as asyncio does, costs its own run alone.
         failure = error
     if isinstance(failure, IncompatibleError):
         record = RunRecord(spec, "skipped", agent=agent, reason=str(failure), seconds=perf_counter() - started)

@@ -2,6 +2,7 @@
 
 Tasks that differ only in the feedback model share their instances, noise and delays, so that the cost is a
 paired difference of one agent with itself: its cumulative regret under that model minus that under immediate feedback.
+Each task of a family has an order of members of its own: only repetitions in which both played one member are paired.
 
 | feedback model | strength |
 |---|---|
@@ -19,7 +20,7 @@ import numpy as np
 
 from leaderboards.play.feedback import IMMEDIATE, parse_feedback
 from leaderboards.play.spec import canonical_json
-from leaderboards.score.scores import AgentScores
+from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, paired_difference, ratio_interval
 from leaderboards.score.summary import Summary
 
@@ -108,14 +109,20 @@ def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) 
     costs = {}
     for strength, task in tasks.items():
         scores = summary.scores.get((task, agent))
-        cost = None if scores is None else _cost(task, strength, immediate, scores)
+        if scores is None:
+            continue
+        mine, theirs = summary.tasks[task].members, summary.tasks[base].members
+        both = set(immediate.blocks).intersection(scores.blocks)
+        blocks = [block for block in scores.blocks if block in both and mine.get(block) == theirs.get(block)]
+        cost = _cost(task, strength, blocks, immediate, scores)
         if cost is not None:
             costs[strength] = cost
     return costs
 
 
-def _cost(task: str, strength: float, immediate: AgentScores, scores: AgentScores) -> DelayCost | None:
-    blocks = [block for block in scores.blocks if block in set(immediate.blocks)]
+def _cost(
+    task: str, strength: float, blocks: list[Block], immediate: AgentScores, scores: AgentScores
+) -> DelayCost | None:
     if not blocks:
         return None
     x = scores.finals["cumulative_regret"][scores.rows(blocks)]

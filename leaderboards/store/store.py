@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -65,6 +66,15 @@ AUDITS = "audit"
 
 _NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
+# What is written in which folder, and so may be left there half written: the folder may hold the user's own files.
+_WRITTEN = {
+    "": r"(suite|manifest|provenance|against|fingerprints)\.json",
+    "runs": r".+\.parquet",
+    AUDITS: r".+\.parquet",
+    "checkpoints": r"[0-9a-f]{32}\.pickle",
+}
+_RANDOM = r"\.[0-9a-f]{12}"  # what `gpbandit_envs.atomic.written_whole` puts between the name and `TEMPORARY`
+_SCRATCH = re.compile(re.escape(SCRATCH) + r"[a-z0-9_]{8}")  # as `tempfile` names folders
 _log = logging.getLogger("gpbandit")
 
 Stamp = tuple[int, int]
@@ -223,13 +233,19 @@ class Store(StoreView):
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory)
-        self._quarantine = Quarantine(self.directory)
-        self._index = _Index(self.directory, self._quarantine)
+        self._root = self._directory.absolute()
+        self._quarantine = Quarantine(self.root)
+        self._index = _Index(self.root, self._quarantine)
 
     @property
     def directory(self) -> Path:
-        """The results folder."""
+        """The results folder, as it was given."""
         return self._directory
+
+    @property
+    def root(self) -> Path:
+        """Where it is, whatever working folder an agent changes to."""
+        return self._root
 
     @property
     def quarantined(self) -> list[Quarantined]:
@@ -239,11 +255,11 @@ class Store(StoreView):
     @property
     def runs_directory(self) -> Path:
         """Where the files of the runs are."""
-        return self.directory / "runs"
+        return self.root / "runs"
 
     def checkpoint(self, key: str) -> Path:
         """Where a run in progress saves its state."""
-        return self.directory / "checkpoints" / f"{key}.pickle"
+        return self.root / "checkpoints" / f"{key}.pickle"
 
     # ---- writing ----
 
@@ -275,7 +291,7 @@ class Store(StoreView):
             KeyError: if there is no such run.
             OSError: if the folder cannot be read or written.
         """
-        Provenance(self.directory).add_verified([self.entry(key) for key in keys])
+        Provenance(self.root).add_verified([self.entry(key) for key in keys])
 
     def write_suite(self, suite: Suite) -> None:
         """Write the suite to `suite.json`, with every default written out."""
@@ -292,8 +308,15 @@ class Store(StoreView):
             self._index.write_manifest()
 
     def sweep(self) -> None:
-        """Remove files that killed harnesses left behind a day ago or longer: temporary and progress files."""
-        for path in [*self.directory.rglob(f"*{TEMPORARY}"), *self.directory.glob(f"{SCRATCH}*")]:
+        """Remove what killed harnesses left behind a day ago or longer, by its names: half a file, and progress."""
+        written = [
+            path
+            for folder, name in _WRITTEN.items()
+            for path in (self.root / folder).glob(f"*{TEMPORARY}")
+            if re.fullmatch(name + _RANDOM + re.escape(TEMPORARY), path.name) and path.is_file()
+        ]
+        scratch = [path for path in self.root.glob(f"{SCRATCH}*") if _SCRATCH.fullmatch(path.name)]
+        for path in [*written, *(path for path in scratch if path.is_dir() and not path.is_symlink())]:
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -322,27 +345,31 @@ class Store(StoreView):
                 return None
             raise SuiteLostError(
                 f"{self.directory} has lost its suite, which was damaged: run the suite again with --out "
-                f"{self.directory}, or remove {aside} to see the results without one"
+                f"{self.directory}, or remove {self._named(aside)} to see the results without one"
             ) from None
         except (ValueError, TypeError) as error:
             if whole:
                 raise StoreError(
-                    f"{self._suite_path} is as it was written, and gpbandit-envs {__version__} does not understand it: "
-                    f"{error}. Use the version that wrote it, or another folder"
+                    f"{self._named(self._suite_path)} is as it was written, and gpbandit-envs {__version__} does not "
+                    f"understand it: {error}. Use the version that wrote it, or another folder"
                 ) from None
             found = self._quarantine.move(self._suite_path, str(error))
             raise SuiteLostError(
-                f"{found.path} was damaged and is set aside ({found.reason}): run the suite again with --out "
-                f"{self.directory}, which writes it anew"
+                f"{self._named(found.path)} was damaged and is set aside ({found.reason}): run the suite again with "
+                f"--out {self.directory}, which writes it anew"
             ) from None
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
         """The function that says how far a record is to be trusted, as `provenance.json` has it now."""
-        return Provenance(self.directory).standing
+        return Provenance(self.root).standing
+
+    def _named(self, path: Path) -> Path:
+        """A file of the folder, as messages name it."""
+        return self.directory / path.relative_to(self.root)
 
     @property
     def _suite_path(self) -> Path:
-        return self.directory / "suite.json"
+        return self.root / "suite.json"
 
     def entries(self) -> Mapping[str, RunEntry]:
         """Entry of every run, all but its trace, by key; scans the folder for new files."""
@@ -381,10 +408,12 @@ class Store(StoreView):
         try:
             table = read_columns(path, wanted)
         except FileNotFoundError:
-            raise StoreError(f"{path} has gone: run the suite again") from None
+            raise StoreError(f"{self._named(path)} has gone: run the suite again") from None
         except FileError as error:
             self._index.set_aside(run.file, str(error))
-            raise StoreError(f"{path} was damaged ({error}) and is in quarantine: run the suite again") from None
+            raise StoreError(
+                f"{self._named(path)} was damaged ({error}) and is in quarantine: run the suite again"
+            ) from None
         frame: pd.DataFrame = table.slice(run.start, run.rows).to_pandas()
         return frame[wanted]
 

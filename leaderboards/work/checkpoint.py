@@ -130,7 +130,7 @@ class Checkpoint:
             state = Saved(env, agent.state_dict(), loop)
             content = _Content(self.path.stem, _identity(), made_of, self.resumed, seconds, state)
             pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
+        except Exception as error:  # what a user's class raises when it is pickled is not only PicklingError
             self._give_up(error)
             return
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import os
 import signal
 import sys
 import threading
@@ -228,10 +229,10 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         watch = None if job.watcher is None else job.watcher.watch(spec)
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
-            with _time_limit(job, progress):
+            with _same_folder(), _time_limit(job, progress):
                 if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
-            with _time_limit(job, progress) as checkpoint.on_resume:
+            with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume:
                 saved = checkpoint if watch is None else None
                 record = run_spec(spec, saved, isolated_from=job.isolated_from, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end
@@ -247,6 +248,20 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
 def can_interrupt() -> bool:
     """Whether a run in this thread can be stopped by a signal, which there is none for on Windows."""
     return hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
+
+
+@contextlib.contextmanager
+def _same_folder() -> Iterator[None]:
+    """Undo at the end of the block a change of the working folder, by which other runs and the user name files."""
+    before = None
+    with contextlib.suppress(OSError):  # it has been removed
+        before = os.getcwd()
+    try:
+        yield
+    finally:
+        if before is not None:
+            with contextlib.suppress(OSError):
+                os.chdir(before)
 
 
 @contextlib.contextmanager

@@ -135,7 +135,7 @@ def run_missing(
     ended: Counter[str] = Counter()
     before = len(specs) - len(todo)
     with (
-        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_ensure_dir(store.directory)) as scratch,
+        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=_ensure_dir(store.root)) as scratch,
         ProgressReport(len(specs), before, console) as progress,
     ):
         jobs = _Jobs(queue, store, executor, limits or Limits(), Path(scratch), stale, isolated_from, watcher)
@@ -333,7 +333,7 @@ class _Jobs:
         specs = self._queue.take(self._executor.workers)
         progress = self._scratch / f"{number}.txt"
         kill, registrations = self._executor.in_subprocess, _registrations(specs)
-        directory, limits = self._store.directory, self._limits
+        directory, limits = self._store.root, self._limits
         job = Job(number, specs, directory, progress, limits, registrations, kill, self._isolated_from, self._watcher)
         self._executor.submit(job)
         self._open += 1

@@ -61,6 +61,13 @@ def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
     assert str(raised.value).startswith(f"cannot write to {out}: {out / 'runs'} is in the way (File exists)")
 
 
+def test_a_folder_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    out, runs = Path("out"), str(tmp_path / "out" / "runs")
+    assert said(out, errno.EACCES, runs).startswith("cannot write to out/runs (")
+    assert said(out, errno.ENOTDIR, runs).startswith("cannot write to out, which cannot be made (")
+
+
 def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     def make(out: Path) -> None:
         str(out).encode()

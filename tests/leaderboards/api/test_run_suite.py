@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
+from gymnasium.envs.registration import WrapperSpec
 
 import agents
 import agents.core.registry
@@ -25,9 +26,11 @@ from agents.core.finite import FiniteArmAgent
 from gpbandit_envs import from_function, from_table
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
+from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.api.entries import as_suite
 from leaderboards.api.results import Results
 from leaderboards.api.run_suite import run_suite
+from leaderboards.audit.report import audit_band
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.score.scores import RunScores
@@ -117,6 +120,52 @@ def test_frames_of_results(tmp_path: Path) -> None:
         found.ranking("wave")
     with pytest.raises(ValueError, match="task: expected one of 'waves', 'RKHS', got None"):
         found.charts()
+
+
+class Doubled(gym.Wrapper[Any, Any, Any, Any]):
+    """Rewards of twice the size."""
+
+    def step(self, action: Any) -> Any:
+        observation, reward, *others = self.env.step(action)
+        return observation, 2.0 * float(reward), *others
+
+
+def _doubled_arms(**kwargs: Any) -> Any:
+    return Doubled(gym.make(RKHS[0], **kwargs).unwrapped)
+
+
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "Doubled": Doubled,
+    "BatchFeedback": lambda env: BatchFeedback(env, 3),
+    "DelayedFeedback": lambda env: DelayedFeedback(env, 3),
+    "TimeLimit": lambda env: gym.wrappers.TimeLimit(env, 5),
+    "OrderEnforcing, Doubled": lambda env: Doubled(gym.wrappers.OrderEnforcing(env)),
+}
+
+
+@pytest.mark.parametrize("named", WRAPPERS)
+def test_what_is_put_around_an_environment_is_not_dropped(tmp_path: Path, named: str) -> None:
+    env = WRAPPERS[named](gym.make(RKHS[0], n_arms=20))
+    with pytest.raises(TypeError, match=f"environments: expected .* got one inside {named}: .* feedback='delay:d'"):
+        quiet(keys(env), out=tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+    with pytest.raises(TypeError, match=f"env: expected .* got one inside {named}: "):
+        audit_band(env, "GP-UCB", 1, horizon=5)
+
+
+def test_environments_are_taken_as_they_are_made(tmp_path: Path) -> None:
+    around = WrapperSpec("Doubled", f"{__name__}:Doubled", {})
+    gym.register("Test/Around-v0", f"{players.__name__}:Plain", max_episode_steps=50, additional_wrappers=(around,))
+    gym.register("Test/Within-v0", _doubled_arms, max_episode_steps=50)
+    gym.register("Test/Bare-v0", f"{players.__name__}:Plain", order_enforce=False, disable_env_checker=True)
+    for env in (
+        gym.make(RKHS[0], **RKHS[1], max_episode_steps=40, disable_env_checker=True),
+        from_table(FRAME, "y", name="waves"),
+        *(gym.make(id) for id in ("Test/Around-v0", "Test/Within-v0", "Test/Bare-v0")),
+    ):
+        as_suite(keys(env))
+        with pytest.raises(TypeError, match="got one inside Doubled: "):
+            as_suite(keys(Doubled(env)))
 
 
 def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:

@@ -157,6 +157,17 @@ class Unsaveable(Counter):
         return {"function": lambda: None}
 
 
+class Wanders(Counter):
+    """Makes another folder the working folder, as simulators do."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        os.chdir(self.folder)
+
+
 class Exits(Counter):
     def select(self, n: int, pending: Pending) -> Actions:
         raise SystemExit(3)

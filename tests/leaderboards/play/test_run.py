@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ import leaderboards
 from agents import Feedback, Pending
 from agents.core.protocol import Need
 from gpbandit_envs.problem import Certificate, Problem
-from gpbandit_envs.wrappers import BatchFeedback
+from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
-from leaderboards.play.run import NO_REGRET
+from leaderboards.play.run import NO_REGRET, run_spec
+from leaderboards.play.spec import LONGEST_NAME, Ref, RunSpec
+from leaderboards.store.store import Store
 from tests.leaderboards.play.players import (
     Adaptive,
     Box,
@@ -253,11 +257,23 @@ def test_an_environment_that_ends_early() -> None:
     )
 
 
-def test_a_feedback_wrapper_is_not_for_the_harness() -> None:
-    env = BatchFeedback(gym.make(SMALL[0], **SMALL[1]), batch_size=4)  # type: ignore[arg-type]
-    record = play(Counter(), env)
-    assert record.status == "crashed"
-    assert "without a feedback wrapper and say feedback='batch:q'" in str(record.reason)
+@pytest.mark.parametrize("wrapped", [lambda env: BatchFeedback(env, 4), lambda env: DelayedFeedback(env, 3)])
+def test_a_feedback_wrapper_is_not_for_the_harness(wrapped: Callable[[Any], Any]) -> None:
+    inside = wrapped(gym.make(SMALL[0], **SMALL[1]))  # type: ignore[arg-type]
+    for env in (inside, gym.wrappers.OrderEnforcing(inside)):
+        record = play(Counter(), env)
+        assert record.status == "crashed"
+        assert len(record.trace) == 0
+        name = type(inside).__name__
+        reason = f"environment: env: expected one whose feedback is immediate, got one inside {name}; "
+        assert str(record.reason).startswith(reason)
+        assert "without a feedback wrapper and say feedback='batch:q', 'delay:d'" in str(record.reason)
+
+
+def test_another_wrapper_is_played() -> None:
+    plain, doubled = (gym.make(SMALL[0], **SMALL[1]) for _ in range(2))  # type: ignore[arg-type]
+    rewards = play(Counter(), gym.wrappers.TransformReward(doubled, lambda reward: 2.0 * float(reward))).trace["reward"]
+    np.testing.assert_array_equal(rewards, 2.0 * play(Counter(), plain).trace["reward"])
 
 
 def test_an_environment_without_a_problem_description() -> None:
@@ -325,13 +341,29 @@ def test_a_bad_recommendation_is_named(value: object) -> None:
 
 
 @pytest.mark.wrong_arguments
-@pytest.mark.parametrize("diagnostics", [{"reward": 1.0}, {"action_0": 1.0}, {"x": "y"}, {3: 1.0}, [("x", 1.0)]])
+@pytest.mark.parametrize(
+    "diagnostics",
+    [
+        *({"reward": 1.0}, {"action_0": 1.0}, {"x": "y"}, {3: 1.0}, [("x", 1.0)]),
+        *({"": 1.0}, {"a\tb": 1.0}, {"\u200b": 1.0}, {"x" * (LONGEST_NAME + 1): 1.0}),
+    ],
+)
 def test_bad_diagnostics_are_named(diagnostics: Any) -> None:
     class Diagnoses(Counter):
         def diagnostics(self) -> Any:
             return diagnostics
 
     assert str(play(Diagnoses()).reason).startswith("agent: diagnostics: expected ")
+
+
+def test_the_longest_name_of_diagnostics_can_be_written(tmp_path: Path) -> None:
+    class Diagnoses(Counter):
+        def diagnostics(self) -> dict[str, float]:
+            return {"x" * LONGEST_NAME: 1.0}
+
+    record = play(Diagnoses())
+    Store(tmp_path).write(record)
+    assert "x" * LONGEST_NAME in Store(tmp_path).trace(record.spec.key)
 
 
 def test_a_crash_keeps_rows_and_traceback() -> None:
@@ -366,6 +398,43 @@ def test_inputs_cannot_be_changed_and_exit_is_no_way_out() -> None:
     mutates = str(play(Mutates()).reason)
     assert mutates.startswith("agent: ValueError: assignment destination is read-only (players.py, line ")
     assert str(play(Exits()).reason).startswith("agent: SystemExit: 3 (players.py, line ")
+
+
+class Panic(BaseException):
+    """As a library of another language raises."""
+
+
+class Panics(Counter):
+    def __init__(self, when: str = "select") -> None:
+        self.when = when
+        if when == "built":
+            raise Panic("out of range")
+
+    def select(self, n: int, pending: Pending) -> Any:
+        if self.when == "cancelled":
+            raise asyncio.CancelledError
+        raise Panic("out of range")
+
+
+@pytest.mark.parametrize(
+    ("when", "raised"),
+    [("select", "Panic: out of range"), ("cancelled", "CancelledError"), ("built", "Panic: out of range")],
+)
+def test_what_is_no_exception_costs_its_own_run(when: str, raised: str) -> None:
+    spec = RunSpec(env=Ref("Test/Plain-v0"), agent=Ref(path(Panics), {"when": when}), repetition=0, horizon=10)
+    record = run_spec(spec)
+    assert record.status == "crashed"
+    assert str(record.reason).startswith(f"agent: {raised} (test_run.py, line ")
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, GeneratorExit])
+def test_what_ends_the_command_passes_through_a_run(monkeypatch: pytest.MonkeyPatch, stop: type[BaseException]) -> None:
+    def stops(*_: Any) -> None:
+        raise stop
+
+    monkeypatch.setattr(Counter, "select", stops)
+    with pytest.raises(stop):
+        run_spec(RunSpec(env=Ref("Test/Plain-v0"), agent=Ref(path(Counter)), repetition=0, horizon=10))
 
 
 def test_what_does_not_fit_is_skipped_with_its_reason() -> None:

@@ -74,6 +74,36 @@ def test_all_regimes_without_delay_are_immediate(tmp_path: Path, base: str) -> N
     ]
 
 
+def write_family(store: Store, feedback: str, members: list[int]) -> None:
+    """Runs of a repetition each, whose total regret is 1000 times their member, plus 8 where feedback is late."""
+    for repetition, member in enumerate(members):
+        spec = RunSpec(
+            env=ENV,
+            agent=Ref("GP-BUCB"),
+            repetition=repetition,
+            horizon=40,
+            feedback=feedback,
+            member={"norm": member},
+        )
+        frame = trace(40, 0.5, np.random.default_rng(0))
+        frame["regret"] = (1000.0 * member + 8.0 * (feedback != "batch:1")) / 40
+        store.write(RunRecord(spec, "done", frame, facts={"optimum": 1.0}))
+
+
+def test_members_of_a_family_are_compared_with_themselves(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    write_family(store, "batch:1", [1, 2, 3, 1, 2, 3, 1])
+    write_family(store, "batch:4", [1, 3, 2, 1, 3, 2, 1])
+    write_family(store, "delay:4", [3, 1, 2, 3, 1, 2, 3])  # never the member of the same repetition
+    (study,) = delay_studies(summarise(store))
+    assert study.kind == "batch"
+    cost = study.costs["GP-BUCB"][4.0]
+    assert cost.difference.n == 3
+    assert cost.base == pytest.approx(1000.0)
+    ends = (cost.difference.estimate, cost.difference.low, cost.difference.high)
+    assert ends == pytest.approx((8.0, 8.0, 8.0))
+
+
 def _name(store: Store, feedback: str) -> str:
     return next(name for name, task in summarise(store).tasks.items() if task.feedback == feedback)
 

@@ -5,17 +5,20 @@ import json
 import logging
 import os
 import re
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import agents
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
@@ -23,8 +26,10 @@ from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.store import intact
 from leaderboards.store import store as stores
 from leaderboards.store.intact import SEALED, Quarantine, open_json, seal_json
+from leaderboards.store.note import write_note
 from leaderboards.store.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
-from leaderboards.store.store import Store, StoreError, SuiteLostError
+from leaderboards.store.store import AUDITS, SCRATCH, Store, StoreError, SuiteLostError
+from leaderboards.work.checkpoint import Checkpoint
 from tests.leaderboards.folders import stacked
 
 
@@ -73,6 +78,27 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     assert entry.seeds == Seeds(root=0, env=env_seed(record(3).spec))
     written = json.loads(pq.read_metadata(again.path(entry)).metadata[b"gpbandit"])
     assert {"gpbandit_envs", "commit", "python", "libraries", "machine", "lock"} == set(written["origin"])
+
+
+def test_a_relative_folder_stays_where_it_was_and_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Store("results")
+    store.write(record(0))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.write(record(1))
+    store.write_suite(load_suite("quick"))
+    store.write_manifest()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert store.done_keys() == Store(tmp_path / "results").done_keys() == {record(0).spec.key, record(1).spec.key}
+    assert len(store.trace(record(1).spec.key)) == 20
+    assert store.suite() == Store(tmp_path / "results").suite()
+    assert store.directory == Path("results")
+    store.path(store.entry(record(0).spec.key)).unlink()
+    with pytest.raises(StoreError, match=f"^results/runs/{record(0).spec.key}.parquet has gone: run the suite again$"):
+        store.trace(record(0).spec.key)
 
 
 def test_a_group_of_runs_with_different_columns_keeps_their_types(store: Store) -> None:
@@ -322,16 +348,63 @@ def test_a_file_that_has_gone_is_named(store: Store) -> None:
 
 def test_other_files_are_left_alone(store: Store) -> None:
     store.write(record(0))
-    for name in ("notes.txt", "x.parquet.123.tmp"):
-        (store.runs_directory / name).write_text("hello")
-    os.utime(store.runs_directory / "x.parquet.123.tmp", (time.time(), time.time()))
+    left = store.runs_directory / f"{record(1).spec.key}.parquet.0123456789ab.tmp"
+    for path in (store.runs_directory / "notes.txt", left):
+        path.write_text("hello")
+    os.utime(left, (time.time(), time.time()))
     store.sweep()
     assert len(store.keys()) == 1
     assert not store.quarantined
     assert len(list(store.runs_directory.iterdir())) == 3
-    os.utime(store.runs_directory / "x.parquet.123.tmp", (0, 0))
+    os.utime(left, (0, 0))
     store.sweep()
     assert len(list(store.runs_directory.iterdir())) == 2
+
+
+def test_only_what_a_killed_harness_wrote_is_swept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its names are those that the writers give: each is stopped before the file has its own."""
+
+    def killed(source: Path, target: Path) -> None:
+        halves.append((source, source.read_bytes()))
+        raise KeyboardInterrupt
+
+    halves: list[tuple[Path, bytes]] = []
+    monkeypatch.setattr(os, "replace", killed)
+    checkpoint = Checkpoint(store.checkpoint(record(0).spec.key), every=0.0)
+    env = gym.make("GPBandit/RKHS-v0")
+    for write in (
+        lambda: store.write(record(0)),
+        lambda: store.write(record(1), crashed(2)),
+        lambda: store.write_suite(load_suite("quick")),
+        lambda: write_note(store.directory, "quick"),
+        lambda: checkpoint.save(env, agents.make("Uniform"), None),
+        lambda: write_table(store.directory / AUDITS / f"{record(0).spec.key}.parquet", pa.table({"t": [1]})),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            write()
+    monkeypatch.undo()
+    for path, content in halves:
+        path.write_bytes(content)
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=store.directory))
+    (scratch / "0.txt").touch()
+    theirs = [
+        store.directory / name
+        for name in (
+            *("thesis/draft.tmp", "build.tmp/data.csv", "draft.tmp", "paper.json.0123456789ab.tmp", "runs/mine.tmp"),
+            *("thesis/runs.parquet.0123456789ab.tmp", ".scratch-of-mine/data.csv", "site/x.parquet.0123456789ab.tmp"),
+        )
+    ]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    (store.directory / f"{SCRATCH}01234567").symlink_to(store.directory / "thesis")
+    for path in store.directory.rglob("*"):
+        os.utime(path, (0, 0))
+    assert len(halves) == 6
+    store.sweep()
+    assert [path for path, _ in halves if path.exists()] == []
+    assert not scratch.exists()
+    assert [path for path in theirs if not path.exists()] == []
 
 
 def test_of_two_results_the_better_and_then_the_later_counts(store: Store) -> None:

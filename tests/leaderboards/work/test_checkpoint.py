@@ -11,7 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pandas as pd
@@ -279,11 +281,30 @@ def test_classes_that_are_looked_at() -> None:
     )
 
 
-def test_a_run_that_cannot_be_saved_still_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _nested() -> list[Any]:
+    state: list[Any] = []
+    for _ in range(100_000):
+        state = [state]
+    return state
+
+
+class _NotPickled:
+    def __reduce__(self) -> str:
+        raise ValueError("ctypes objects containing pointers cannot be pickled")
+
+
+@pytest.mark.parametrize("state", [lambda: lambda: None, _nested, _NotPickled])
+def test_a_run_that_cannot_be_saved_still_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, state: Callable[[], Any]
+) -> None:
     path = tmp_path / "run.pickle"
+    monkeypatch.setattr(players.Unsaveable, "state_dict", lambda _: {"state": state()})
     unsaveable = RunSpec(env=RKHS, agent=Ref(players.path(players.Unsaveable)), repetition=0, horizon=20)
-    assert run_spec(unsaveable, Checkpoint(path, every=0.0)).status == "done"
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        record = run_spec(unsaveable, Checkpoint(path, every=0.0))
+    assert record.status == "done", record.error
     assert not path.exists()
+    assert sum(line.startswith("this run cannot be saved while it runs: ") for line in caplog.messages) == 1
 
 
 def test_a_state_that_cannot_be_written_costs_a_warning_and_not_the_run(

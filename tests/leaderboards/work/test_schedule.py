@@ -21,6 +21,7 @@ import pytest
 
 import agents
 from leaderboards.api.run_suite import run_suite
+from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
@@ -70,6 +71,30 @@ def test_parallel_is_serial(tmp_path: Path, local: LocalExecutor, reference: Sto
     store = Store(tmp_path)
     assert run_missing(specs_of(*MIXED), store, local).ended == {"done": 15}
     pd.testing.assert_frame_equal(rows(store), rows(reference), check_exact=True)
+
+
+@pytest.mark.parametrize(("name", "workers"), [("serial", 1), pytest.param("local", 2, marks=pytest.mark.slow)])
+def test_an_agent_that_changes_the_working_folder_loses_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, workers: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    specs = specs_of("Uniform", Ref(players.path(players.Wanders), {"folder": str(elsewhere)}), horizon=20)
+    executor = make_executor(name, workers)
+    limits = Limits(checkpoint=1e-6)
+    try:
+        played, audited = Store("played"), Store("audited")
+        assert run_missing(specs, played, executor, limits=limits).ended == {"done": 6}
+        watcher = AuditWatcher(audited.directory)
+        assert run_missing(specs, audited, executor, limits=limits, watcher=watcher).ended == {"done": 6}
+    finally:
+        executor.close()
+    assert Path.cwd() == tmp_path
+    assert list(elsewhere.iterdir()) == []
+    for store in (played, audited):
+        assert store.done_keys() == Store(tmp_path / store.directory).done_keys() == {spec.key for spec in specs}
+    assert AuditStore(tmp_path / "audited").keys() == {spec.key for spec in specs}
 
 
 def test_a_second_call_does_only_what_is_missing(tmp_path: Path, reference: Store) -> None:
