@@ -440,7 +440,8 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
         for task in tasks:
             interval = _score(site, task, name)
             text = "--" if interval is None else _text_latex(interval) + _PART_LATEX * _is_part(site, task, name)
-            cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
+            # Bold text alone leaves mathematics as it is.
+            cells.append(rf"\textbf{{\boldmath {text}}}" if site.rank(task, name) == 1 else text)
         rows.append([escape_latex(name), *cells])
     head = ["Agent", *map(escape_latex, tasks)]
     return "\n".join([f"% {_caption(site)}", *booktabs(f"l{'r' * len(tasks)}", head, rows), ""])

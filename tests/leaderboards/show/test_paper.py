@@ -190,6 +190,7 @@ def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path
     assert "With †: of fewer repetitions than the others, and not ranked." in markdown
     assert r"BBKB \textless{}2\textgreater{} & " in latex
     assert latex.count(r"$^\dagger$") == 1
+    assert latex.count(r"\textbf{\boldmath $") == latex.count(r"\textbf") == markdown.count("**") / 2 > 0
     make_figures(tmp_path, formats=(), only_mean=True)
     latex = (tables / "scores.tex").read_text()
     assert re.search(r"\{\d[\d.e-]*\$\^\\dagger\$\}", latex)
