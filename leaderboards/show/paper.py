@@ -512,7 +512,14 @@ def _text(interval: Interval) -> str:
 
 def _text_latex(interval: Interval) -> str:
     low, dash, high = between(interval).partition(BETWEEN)
-    return f"${number(interval.estimate)}$ (${low}$--${high}$)" if dash else f"${number(interval.estimate)}$"
+    estimate = _number_latex(number(interval.estimate))
+    return f"{estimate} ({_number_latex(low)}--{_number_latex(high)})" if dash else estimate
+
+
+def _number_latex(text: str) -> str:
+    """A number in mathematics, where the letter of 1.09e+09 would be a factor."""
+    digits, e, exponent = text.partition("e")
+    return rf"${digits}\times 10^{{{int(exponent)}}}$" if e else f"${digits}$"
 
 
 def _caption(site: Site, *, only_mean: bool = False) -> str:

@@ -11,11 +11,12 @@ import pytest
 
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import summarise
 from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
-from leaderboards.show.paper import draw_panels, escape_latex, metric_panels, paper_style
+from leaderboards.show.paper import _text_latex, draw_panels, escape_latex, metric_panels, paper_style
 from leaderboards.show.shared import make_site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
@@ -195,6 +196,14 @@ def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path
     latex = (tables / "scores.tex").read_text()
     assert re.search(r"\{\d[\d.e-]*\$\^\\dagger\$\}", latex)
     assert "With a dagger: of fewer" in latex
+
+
+def test_powers_of_ten_are_no_sums_in_latex() -> None:
+    assert _text_latex(Interval(1.09e9, 9.8e8, 1.2e9, 7)) == (
+        r"$1.09\times 10^{9}$ ($9.8\times 10^{8}$--$1.2\times 10^{9}$)"
+    )
+    assert _text_latex(Interval(1.2e-5, 0.0, 3e-5, 7)) == r"$1.20\times 10^{-5}$ ($0$--$3.0\times 10^{-5}$)"
+    assert _text_latex(Interval(0.121, 0.12, 0.122, 7)) == "$0.121$ ($0.120$--$0.122$)"
 
 
 @pytest.mark.slow
