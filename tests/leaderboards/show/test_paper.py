@@ -16,7 +16,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
-from leaderboards.show.paper import _text_latex, draw_panels, escape_latex, metric_panels, paper_style
+from leaderboards.show.paper import _text_latex, draw_intervals, draw_panels, escape_latex, metric_panels, paper_style
 from leaderboards.show.shared import make_site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
@@ -248,6 +248,22 @@ def test_a_long_legend_is_inside_the_figure_and_leaves_room_for_the_panels() -> 
     assert shown.x0 >= 0
     assert shown.x1 <= figure.bbox.width
     assert min(ax.get_window_extent().height for ax in figure.axes) > 0.9 * figure.dpi
+
+
+def test_mean_ranks_have_room_beside_long_names() -> None:
+    widths = []
+    for n in (4, 80):
+        names = [f"{'W' * n} {i}" for i in range(6)]
+        ranks = {name: Interval(i + 1.0, i + 0.5, i + 1.5, 9) for i, name in enumerate(names)}
+        with paper_style(), warnings.catch_warnings():
+            warnings.simplefilter("error")  # matplotlib's, of axes that collapse
+            figure = draw_intervals(ranks, {name: LineStyle(0, "solid") for name in names}, "mean rank")
+            figure.draw_without_rendering()
+        (ax,) = figure.axes
+        assert min(label.get_window_extent().x0 for label in ax.get_yticklabels()) >= 0
+        assert ax.get_window_extent().width > 1.5 * figure.dpi
+        widths.append(figure.get_figwidth())
+    assert widths[0] == 4.2 < widths[1]
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
