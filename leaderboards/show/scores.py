@@ -13,11 +13,11 @@ import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a co
 from markupsafe import Markup
 
 from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
-from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, task_scores
+from leaderboards.score.criteria import LEAST_TASKS, BoardScores, at_most_100, board_scores, task_scores
 from leaderboards.score.design import design_of
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, TaskClass
-from leaderboards.score.statistics import Interval, mean_intervals
+from leaderboards.score.statistics import Interval, stratified_means
 from leaderboards.show import svg
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -202,7 +202,7 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
             continue
         names, blocks, S = found
         rows = []
-        intervals = mean_intervals(S.T)
+        intervals = list(map(at_most_100, stratified_means([S])))
         for i in np.argsort(-S.mean(axis=0), kind="stable"):
             agent, score = names[i], intervals[i]
             group = int(ranked.ranking.group[ranked.agents.index(agent)])
