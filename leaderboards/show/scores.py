@@ -55,7 +55,7 @@ class ScoreRow:
         by_knowledge: Mean score on tasks of each knowledge level.
         kernel: What it is told: its class of entrants.
         batching: How it plays.
-        own: Whether it plays in this folder, among the agents of a board.
+        own: Whether it, or one of `also`, plays in this folder, among the agents of a board.
     """
 
     agent: str
@@ -260,7 +260,7 @@ def _row(
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
         [TableCell(_score(mean), float(mean)) for mean in on_levels],
         *kind,
-        agent in site.summary.own,
+        not {agent, *scores.aliases.get(agent, ())}.isdisjoint(site.summary.own),
     )
 
 

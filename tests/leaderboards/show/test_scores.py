@@ -110,6 +110,17 @@ def test_a_task_has_its_own_places(site: Site) -> None:
         assert (first.agent, first.score.interval) == ("EpsGreedy", ends)
 
 
+def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path: Path) -> None:
+    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
+    for repetition in range(2):
+        one = replace(record(env, Ref("Uniform"), repetition), facts={"optimum": 1.0, MEAN_GAP: 1.0})
+        for agent in (Ref("Uniform"), Ref("Random")):
+            store.write(replace(one, spec=replace(one.spec, agent=agent)))
+    summary = replace(summarise(store), against="core-v1", rivals=frozenset({"Random"}))
+    (table,) = score_tables(make_site(summary))
+    assert [(row.agent, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
+
+
 def test_a_tab_is_chosen_for_the_whole_page_and_stands_in_the_address(scored: Path, open_page: Open) -> None:
     with open_page(scored / "index.html", PHONE) as page:
         tabs = page.locator("#scores-0 [role=tab]")
