@@ -17,7 +17,7 @@ from leaderboards.score.criteria import LEAST_TASKS, BoardScores, at_most_100, b
 from leaderboards.score.design import design_of
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, TaskClass
-from leaderboards.score.statistics import Interval, stratified_means
+from leaderboards.score.statistics import Interval, levelled, stratified_means
 from leaderboards.show import svg
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -101,7 +101,7 @@ class Disagreement:
         agent: Name.
         file: File name of its page.
         swatch: Its line style.
-        positions: Its position by each criterion, 1 for the best score.
+        positions: Its position by each criterion, 1 for the best score; agents of one score share the first of theirs.
         spread: The last position less the first.
     """
 
@@ -348,11 +348,12 @@ def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Disagre
     if len(found) < 2:
         return []
     agents = [agent for agent in site.summary.agents if all(agent in scores.agents for scores in found.values())]
+    by_criterion = []
+    for scores in (found[by] for by in CRITERIA if by in found):
+        means = levelled(scores.S.mean(axis=0))[[scores.agents.index(agent) for agent in agents]]
+        by_criterion.append(scipy.stats.rankdata(-means, method="min").astype(int).tolist())
     rows = []
-    for agent in agents:
-        positions = [
-            [other for other in found[by].ordered if other in agents].index(agent) + 1 for by in CRITERIA if by in found
-        ]
+    for agent, *positions in zip(agents, *by_criterion):
         rows.append(Disagreement(*_head(site, agent), positions, max(positions) - min(positions)))
     rows.sort(key=lambda row: -row.spread)
     return [row for row in rows if 5 * row.spread >= len(agents) and row.spread > 1][:_DISAGREEING]

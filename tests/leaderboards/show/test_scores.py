@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
@@ -95,6 +96,24 @@ def test_the_agent_that_criteria_order_differently_is_named(site: Site) -> None:
     first = table.disagreements[0]
     assert (first.agent, first.positions[0], first.positions[2], first.spread) == ("EpsGreedy", 4, 1, 3)
     assert len(table.correlations) == 6
+
+
+def test_agents_of_one_score_have_one_position_where_criteria_disagree(tmp_path: Path) -> None:
+    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
+    for agent, power in {"a": 0.9, "b": 0.5, "c": 0.1, "d": 0.0}.items():
+        for repetition in range(2):
+            T = np.arange(60)
+            regret = np.where(T < 59, 0.5 * (T + 1.0) ** -power, 0.0)  # each of them ends at the best arm
+            one = record(env, Ref(agent), repetition)
+            one = replace(
+                one,
+                trace=one.trace.assign(regret=regret, inference_regret=regret),
+                facts={"optimum": 1.0, MEAN_GAP: 1.0},
+            )
+            store.write(one)
+    (table,) = score_tables(make_site(summarise(store)))
+    assert {row.agent: row.positions[:2] for row in table.disagreements} == {"c": [3, 1], "d": [4, 1]}
+    assert [row.spread for row in table.disagreements] == [3, 2]
 
 
 def test_a_task_has_its_own_places(site: Site) -> None:
