@@ -401,7 +401,7 @@
       const option = Array.from(select.options).find((one) => one.value === name);
       if (option) select.value = option.value;
     };
-    const NO_VALUE = "1e9"; // sorts behind all others
+    const NO_VALUE = "Infinity"; // sorts behind all others
     const WIDTH = 110; // of the drawing of a difference
     const styles = JSON.parse(element("task-styles").textContent);
     // Texts have {first} and {second} for the names of the pair.
