@@ -35,7 +35,16 @@ from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_means
 from leaderboards.score.summary import Summary
 
-__all__ = ["LEAST_TASKS", "BoardScores", "board_scores", "run_scores", "task_scores", "why_no_score", "wins"]
+__all__ = [
+    "LEAST_TASKS",
+    "BoardScores",
+    "at_most_100",
+    "board_scores",
+    "run_scores",
+    "task_scores",
+    "why_no_score",
+    "wins",
+]
 
 LEAST_TASKS = 15
 """Tasks below which places are those on these tasks: `docs/robustness.md` has what intervals of fewer cover."""
@@ -185,8 +194,8 @@ def board_scores(
         agents,
         {name: known[name] for name in agents if name in known},
         S,
-        tuple(map(_at_most_100, stratified_means(strata))),
-        tuple(map(_at_most_100, mean_intervals(S.T))),
+        tuple(map(at_most_100, stratified_means(strata))),
+        tuple(map(at_most_100, mean_intervals(S.T))),
         rank(-rows, tested(-rows, agents, own, ends=False).p),
         is_wide,
         wins(S, [summary.agents[name].id for name in agents]),
@@ -232,7 +241,7 @@ def wins(S: Float[np.ndarray, "E k"], policies: Sequence[str]) -> Float[np.ndarr
     return found
 
 
-def _at_most_100(interval: Interval) -> Interval:
+def at_most_100(interval: Interval) -> Interval:
     """An interval of scores, of which none is above 100."""
     return replace(interval, high=min(interval.high, 100.0)) if interval.is_known else interval
 

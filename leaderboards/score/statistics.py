@@ -347,7 +347,8 @@ def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEV
     mean = np.stack([x.mean(axis=1) for x in rows], axis=1).mean(axis=1)
     half = np.full(len(mean), np.nan)
     if (n > 1).all():
-        parts = np.stack([x.var(axis=1, ddof=1) for x in rows], axis=1) / n / len(strata) ** 2
+        # Equal values may differ from their mean by rounding.
+        parts = np.stack([x.var(axis=1, ddof=1) * (np.ptp(x, axis=1) > 0) for x in rows], axis=1) / n / len(strata) ** 2
         variance = parts.sum(axis=1)
         differ = variance > 0
         freedom = variance[differ] ** 2 / (parts[differ] ** 2 / (n - 1)).sum(axis=1)

@@ -14,7 +14,7 @@ from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.show import svg
 from leaderboards.show.format import NONE, between, duration, duration_between, number, size
 from leaderboards.show.shared import Site
-from leaderboards.show.table import LAST, TableCell
+from leaderboards.show.table import TableCell
 
 __all__ = ["AuditTables", "CoverageTable", "audits_of", "coverage_table"]
 
@@ -260,9 +260,7 @@ def _band_row(head: RowHead, band: BandReport) -> BandRow:
             + (f"; refuted in {band.refuted}" if band.refuted else ""),
             why="repetitions in which no mean was outside at any checkpoint, with the Clopper-Pearson interval",
         ),
-        conservativeness=TableCell(
-            _times(width_ratio.estimate), min(width_ratio.estimate, LAST), _times_between(width_ratio)
-        ),
+        conservativeness=TableCell(_times(width_ratio.estimate), width_ratio.estimate, _times_between(width_ratio)),
         over_conic=TableCell(NONE)
         if band.over_conic is None
         else TableCell(_times(band.over_conic.estimate), band.over_conic.estimate, _times_between(band.over_conic)),

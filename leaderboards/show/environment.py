@@ -255,7 +255,7 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
         ("Effective dimension", "realised"),
     ]
     # A board keeps nothing of which some are worked out, and for some widths nothing is proven.
-    known = [any(row.cells[i].sort < LAST for row in rows) for i in range(len(columns))]
+    known = [any(row.cells[i].is_known for row in rows) for i in range(len(columns))]
     return {
         "problem": None,
         "columns": list(itertools.compress(columns, known)),

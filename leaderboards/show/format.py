@@ -129,8 +129,8 @@ def packed_each(arrays: Sequence[np.ndarray]) -> list[Any]:
 
 
 def sort_key(x: float) -> str:
-    """A number to sort by, as short as tells it from its neighbours."""
-    return f"{x:.7g}"
+    """A number to sort by, as short as tells it from its neighbours, as scripts read it."""
+    return f"{x:.7g}".replace("inf", "Infinity")
 
 
 def moment(seconds: float) -> str:

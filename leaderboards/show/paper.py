@@ -52,6 +52,7 @@ __all__ = [
 FORMATS = ("png", "pdf")
 
 _COLUMNS = 3  # panels beside each other
+_ROWS_INCHES = 2.0  # beside names, whatever their length
 _LEGEND_INCHES = 0.6  # a legend of three rows, for which the panels leave room
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "star": "*"}
@@ -356,12 +357,14 @@ def _least(chart: Chart, start: float) -> float:
 
 
 def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineStyle], label: str) -> Figure:
-    """A row per agent with its estimate and interval, the smallest estimate on top."""
+    """A row per agent with its estimate and interval, the smallest estimate on top; wider for long names."""
     order = sorted(intervals, key=lambda name: intervals[name].estimate, reverse=True)
     figure = _new_figure(4.2, 0.28 * len(order) + 0.8)
     ax = figure.subplots()
     draw_rows(ax, [(name, intervals[name], styles[name].light) for name in order])
     ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
+    names = max(text.get_window_extent().width for text in ax.get_yticklabels()) / figure.dpi
+    figure.set_figwidth(max(figure.get_figwidth(), names + _ROWS_INCHES))
     return figure
 
 
@@ -440,7 +443,8 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
         for task in tasks:
             interval = _score(site, task, name)
             text = "--" if interval is None else _text_latex(interval) + _PART_LATEX * _is_part(site, task, name)
-            cells.append(rf"\textbf{{{text}}}" if site.rank(task, name) == 1 else text)
+            # Bold text alone leaves mathematics as it is.
+            cells.append(rf"\textbf{{\boldmath {text}}}" if site.rank(task, name) == 1 else text)
         rows.append([escape_latex(name), *cells])
     head = ["Agent", *map(escape_latex, tasks)]
     return "\n".join([f"% {_caption(site)}", *booktabs(f"l{'r' * len(tasks)}", head, rows), ""])
@@ -511,7 +515,14 @@ def _text(interval: Interval) -> str:
 
 def _text_latex(interval: Interval) -> str:
     low, dash, high = between(interval).partition(BETWEEN)
-    return f"${number(interval.estimate)}$ (${low}$--${high}$)" if dash else f"${number(interval.estimate)}$"
+    estimate = _number_latex(number(interval.estimate))
+    return f"{estimate} ({_number_latex(low)}--{_number_latex(high)})" if dash else estimate
+
+
+def _number_latex(text: str) -> str:
+    """A number in mathematics, where the letter of 1.09e+09 would be a factor."""
+    digits, e, exponent = text.partition("e")
+    return rf"${digits}\times 10^{{{int(exponent)}}}$" if e else f"${digits}$"
 
 
 def _caption(site: Site, *, only_mean: bool = False) -> str:

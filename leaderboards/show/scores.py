@@ -13,11 +13,11 @@ import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a co
 from markupsafe import Markup
 
 from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
-from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, task_scores
+from leaderboards.score.criteria import LEAST_TASKS, BoardScores, at_most_100, board_scores, task_scores
 from leaderboards.score.design import design_of
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, TaskClass
-from leaderboards.score.statistics import Interval, mean_intervals
+from leaderboards.score.statistics import Interval, levelled, stratified_means
 from leaderboards.show import svg
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -55,7 +55,7 @@ class ScoreRow:
         by_knowledge: Mean score on tasks of each knowledge level.
         kernel: What it is told: its class of entrants.
         batching: How it plays.
-        own: Whether it plays in this folder, among the agents of a board.
+        own: Whether it, or one of `also`, plays in this folder, among the agents of a board.
     """
 
     agent: str
@@ -101,7 +101,7 @@ class Disagreement:
         agent: Name.
         file: File name of its page.
         swatch: Its line style.
-        positions: Its position by each criterion, 1 for the best score.
+        positions: Its position by each criterion, 1 for the best score; agents of one score share the first of theirs.
         spread: The last position less the first.
     """
 
@@ -202,7 +202,7 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
             continue
         names, blocks, S = found
         rows = []
-        intervals = mean_intervals(S.T)
+        intervals = list(map(at_most_100, stratified_means([S])))
         for i in np.argsort(-S.mean(axis=0), kind="stable"):
             agent, score = names[i], intervals[i]
             group = int(ranked.ranking.group[ranked.agents.index(agent)])
@@ -260,7 +260,7 @@ def _row(
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
         [TableCell(_score(mean), float(mean)) for mean in on_levels],
         *kind,
-        agent in site.summary.own,
+        not {agent, *scores.aliases.get(agent, ())}.isdisjoint(site.summary.own),
     )
 
 
@@ -348,11 +348,12 @@ def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Disagre
     if len(found) < 2:
         return []
     agents = [agent for agent in site.summary.agents if all(agent in scores.agents for scores in found.values())]
+    by_criterion = []
+    for scores in (found[by] for by in CRITERIA if by in found):
+        means = levelled(scores.S.mean(axis=0))[[scores.agents.index(agent) for agent in agents]]
+        by_criterion.append(scipy.stats.rankdata(-means, method="min").astype(int).tolist())
     rows = []
-    for agent in agents:
-        positions = [
-            [other for other in found[by].ordered if other in agents].index(agent) + 1 for by in CRITERIA if by in found
-        ]
+    for agent, *positions in zip(agents, *by_criterion):
         rows.append(Disagreement(*_head(site, agent), positions, max(positions) - min(positions)))
     rows.sort(key=lambda row: -row.spread)
     return [row for row in rows if 5 * row.spread >= len(agents) and row.spread > 1][:_DISAGREEING]

@@ -30,7 +30,7 @@ __all__ = [
     "tie_mark",
 ]
 
-LAST = 1e9
+LAST = math.inf
 """Sort key of a cell without a value: behind all others."""
 
 STATUS_WORDS = {"crashed": "crashed", "timeout": "timed out", "skipped": "n/a", "missing": "not run"}
@@ -56,6 +56,11 @@ class TableCell:
     why: str = ""
     lead: bool = False
     rank: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has a value."""
+        return self.sort < LAST
 
 
 @dataclass(frozen=True)

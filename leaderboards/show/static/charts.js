@@ -64,14 +64,17 @@
     const edge = { x, type: "scatter", mode: "lines", line: { width: 0, shape: SHAPES[chart.mark] ?? "linear" }, hoverinfo: "skip", showlegend: false };
     return [{ ...edge, y: floor ? line.low.map((y) => (y === null ? null : Math.max(y, floor))) : line.low }, { ...edge, y: raised(line.high, floor), fill: "tonexty", fillcolor: translucent(colour) }];
   };
-  const single = (chart, line, colour, floor) => {
+  const withRepetitions = (chart) => checked("show-runs") && repetitions !== null && chart.key in repetitions.metrics;
+  const runsOf = (chart, line) => {
     const { x, runs } = repetitions.metrics[chart.key];
+    return (runs[line.name] ?? []).map((y) => ({ x, y }));
+  };
+  const single = (chart, line, colour, floor) => {
     // One trace for all, broken between them: plotly is slow with many.
-    const joined = (runs[line.name] ?? []).flatMap((y) => [...raised(y, floor), null]);
-    const times = (runs[line.name] ?? []).flatMap(() => [...x, null]);
+    const joined = runsOf(chart, line).flatMap(({ y }) => [...raised(y, floor), null]);
+    const times = runsOf(chart, line).flatMap(({ x }) => [...x, null]);
     return { x: times, y: joined, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, line: { color: translucent(colour, 0.5), width: 0.9 } };
   };
-  const withRepetitions = (chart) => checked("show-runs") && repetitions !== null && chart.key in repetitions.metrics;
   const traces = (chart, floor) => {
     const found = [];
     for (const line of visible(chart)) {
@@ -107,13 +110,15 @@
     const lines = visible(chart);
     const longest = lines.reduce((most, line) => Math.max(most, page.xs[line.x].at(-1) ?? 0), 0);
     const from = checked("log-x") || chart.x.log ? 0 : longest / 50;
-    const late = lines.flatMap((line) => line.y.filter((y, i) => y !== null && page.xs[line.x][i] >= from));
-    const means = [...late.filter((y) => y > 0), ...chart.references];
-    const tops = lines.flatMap((line) => (checked("show-bands") && line.high) || line.y).filter((y) => y > 0);
-    if (!means.length) return null;
-    const low = means.reduce((a, b) => Math.min(a, b)), high = tops.reduce((a, b) => Math.max(a, b), low);
+    const runs = withRepetitions(chart) ? lines.flatMap((line) => runsOf(chart, line)) : [];
+    const curves = [...lines.map((line) => ({ x: page.xs[line.x], y: line.y })), ...runs];
+    const late = curves.flatMap(({ x, y }) => y.filter((value, i) => value !== null && x[i] >= from));
+    const positive = [...late.filter((y) => y > 0), ...chart.references];
+    const tops = [...lines.map((line) => (checked("show-bands") && line.high) || line.y), ...runs.map(({ y }) => y)].flat().filter((y) => y > 0);
+    if (!positive.length) return null;
+    const low = positive.reduce((a, b) => Math.min(a, b)), high = tops.reduce((a, b) => Math.max(a, b), low);
     const hasZeros = late.some((y) => y < low);
-    return { low, high, hasZeros, range: [Math.log10(low) - (hasZeros ? 0.3 : 0.15), Math.log10(high) + 0.08] };
+    return { low, high, range: [Math.log10(low) - (hasZeros ? 0.3 : 0.15), Math.log10(high) + 0.08] };
   };
   // Powers of ten, among few of them also 2 and 5 times these, all in full: plotly would write a bare 2 for 200.
   const logTicks = (low, high) => {
@@ -158,13 +163,15 @@
     const plot = element("plot");
     const logY = checked("log-y") ? decades(current) : null;
     const floor = logY ? 10 ** (logY.range[0] + 0.04) : 0;
-    Plotly.react(plot, traces(current, floor), layout(current, logY), CONFIG);
+    const drawn = traces(current, floor);
+    Plotly.react(plot, drawn, layout(current, logY), CONFIG);
     plot.setAttribute("aria-label", current.alt);
     const formula = document.createElement("span");
     formula.className = "formula";
     formula.textContent = current.formula;
     const notes = [];
-    if (logY?.hasZeros) notes.push(`What runs along the lower edge is below ${floor.toPrecision(1)}, or 0.`);
+    // Bands, whose lines have no width, are cut there in any case.
+    if (floor && drawn.some((trace) => trace.line.width && trace.y.includes(floor))) notes.push(`What runs along the lower edge is below ${floor.toPrecision(1)}, or 0.`);
     if (choice === null && crowded(current)) notes.push(`Drawn are ${[`the first ${LEADING}`, ...shownNames().slice(LEADING)].join(", ")}; the list has all.`);
     element("meaning").replaceChildren([current.meaning, ...notes, ""].join(" "), formula);
   };
@@ -401,7 +408,7 @@
       const option = Array.from(select.options).find((one) => one.value === name);
       if (option) select.value = option.value;
     };
-    const NO_VALUE = "1e9"; // sorts behind all others
+    const NO_VALUE = "Infinity"; // sorts behind all others
     const WIDTH = 110; // of the drawing of a difference
     const styles = JSON.parse(element("task-styles").textContent);
     // Texts have {first} and {second} for the names of the pair.

@@ -76,7 +76,7 @@
     const rows = all("tbody > tr", table).map((row, position) => ({ row, position, key: value(row, column, kind) }));
     const compare = kind === "text" ? (a, b) => a.key.localeCompare(b.key) : (a, b) => a.key - b.key;
     // What has no value stays at the end whichever way the column runs.
-    const last = (entry) => (kind !== "text" && entry.key >= 1e9 ? 1 : 0);
+    const last = (entry) => (kind !== "text" && !Number.isFinite(entry.key) ? 1 : 0);
     rows.sort((a, b) => last(a) - last(b) || (down ? -1 : 1) * compare(a, b) || a.position - b.position);
     for (const other of all("thead th", table)) other.removeAttribute("aria-sort");
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
@@ -100,7 +100,7 @@
     const found = { [title]: cell.dataset.sort ?? cell.textContent.trim().replace(/\s+/g, " ") };
     if (cell.dataset.sort !== undefined && kind !== "text") {
       const number = Number(cell.dataset.sort);
-      found[title] = number >= 1e9 ? null : number;
+      found[title] = Number.isFinite(number) ? number : null;
     }
     const ends = (cell.querySelector("small")?.textContent ?? "").match(/^\s*(\S+) (?:–|to) ([^\s·]+)/);
     const value = (text) => Number(text.replace("−", "-").replace("%", ""));
@@ -245,7 +245,7 @@
         row.hidden = !leads || selects.some((select) => select.value && row.dataset[select.name] !== select.value);
         const place = JSON.parse(row.dataset.places)[among];
         row.children[0].textContent = place;
-        row.children[0].dataset.sort = place ? String(Number.parseInt(place, 10)) : "1e9";
+        row.children[0].dataset.sort = place ? String(Number.parseInt(place, 10)) : "Infinity";
       }
     });
   }

@@ -143,6 +143,7 @@ def test_one_stratum_is_the_plain_interval_and_two_are_welchs() -> None:
     assert (two.low, two.high) == pytest.approx((welch.low / 2, welch.high / 2))
     assert not stratified_mean([x, np.array([1.0])]).is_known
     assert not stratified_mean([np.ones(5), np.zeros(4)]).is_known, "equal values have no spread"
+    assert not stratified_mean([np.full(7, 0.1)]).is_known, "nor where their mean is another by rounding"
 
 
 def test_ratios_of_means_are_those_whose_difference_is_none() -> None:

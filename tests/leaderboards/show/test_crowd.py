@@ -40,12 +40,12 @@ AGENTS = [
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Fifteen agents; the regret of one of them falls to 0."""
+    """Fifteen agents; the regret of one of them falls to 0, and that of another in one repetition alone."""
     directory = tmp_path_factory.mktemp("crowd")
     store = folder(directory, ENVS, AGENTS[:-1], repetitions=3)
     for env in ENVS:
-        for repetition in range(3):
-            perfect = record(env, AGENTS[-1], repetition)
+        for agent, repetition in [(AGENTS[-2], 0), *((AGENTS[-1], i) for i in range(3))]:
+            perfect = record(env, agent, repetition)
             perfect.trace.loc[20:, ["regret", "inference_regret"]] = 0.0
             store.write(perfect)
     build_page(directory)
@@ -276,6 +276,8 @@ def test_every_table_can_be_saved_with_its_numbers(crowd: Path, open_page: Open)
         tables = page.locator("main .scroll table")
         assert page.locator("main .downloads").count() == tables.count() >= 3
         place = page.locator("section[aria-labelledby=scores]")
+        runs = place.locator("tbody tr").first.locator("td").last
+        runs.evaluate("cell => { cell.dataset.sort = '2.5e+09'; }")
         text = saved(page, place.get_by_role("button", name="CSV").click)
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 15
@@ -286,7 +288,7 @@ def test_every_table_can_be_saved_with_its_numbers(crowd: Path, open_page: Open)
             assert float(row["Cumulative regret, high"]) >= float(row["Cumulative regret"]) * 0.999
         found = json.loads(saved(page, place.get_by_role("button", name="JSON").click))
         assert [one["Agent"] for one in found] == [row["Agent"] for row in rows]
-        assert found[0]["Runs"] == 3
+        assert [one["Runs"] for one in found[:2]] == [2.5e9, 3]
     with open_page(crowd / "index.html") as page:
         page.locator("select[name=entrants]").select_option(NOT_TOLD)
         page.wait_for_function("document.querySelector('.basis').textContent.includes('of 7 agents')")
@@ -316,16 +318,30 @@ def test_the_curves_of_a_chart_can_be_saved(crowd: Path, open_page: Open) -> Non
 
 
 def test_single_repetitions_are_drawn_when_they_are_asked_for(crowd: Path, open_page: Open) -> None:
-    scores = summarise(Store(crowd)).scores["RKHS", "GP-UCB, width 2"]
+    scores = summarise(Store(crowd)).scores["RKHS", "GP-UCB, width 5"]
     with open_page(crowd / "site" / "env-rkhs.html") as page:
         opened(page)
-        page.locator("#legend li", has_text="GP-UCB, width 2").get_by_role("button").click()
+        page.locator("#legend li", has_text="GP-UCB, width 5").get_by_role("button").click()
         assert page.evaluate("document.getElementById('plot').data.length") == 1
         page.get_by_role("checkbox", name="repetitions").check()
         page.wait_for_function("document.getElementById('plot').data.length === 2")
         y = page.evaluate("document.getElementById('plot').data[0].y")
         ends = [a for a, b in itertools.pairwise(y) if b is None]
         np.testing.assert_allclose(sorted(ends), sorted(scores.finals["cumulative_regret"]), rtol=6e-3)
+        page.locator("#chart-section [role=tab]", has_text="Inference regret").click()
+        page.get_by_label("log y").check()
+        page.wait_for_function("document.getElementById('plot').layout.yaxis.type === 'log'")
+        y = page.evaluate("document.getElementById('plot').data[0].y")
+        low, high = page.evaluate("document.getElementById('plot').layout.yaxis.range")
+        finals = scores.finals["inference_regret"]
+        ends = [a for a, b in itertools.pairwise(y) if b is None]
+        np.testing.assert_allclose(sorted(ends), sorted(finals), rtol=6e-3)
+        assert all(10**low < value < 10**high for value in y if value is not None)
+        assert "along the lower edge" not in page.locator("#meaning").inner_text()
+        page.locator("#legend li", has_text=AGENTS[-2].label).get_by_role("button").click()
+        assert "along the lower edge" in page.locator("#meaning").inner_text()
+        page.get_by_role("checkbox", name="repetitions").uncheck()
+        assert "along the lower edge" not in page.locator("#meaning").inner_text()
         page.locator("#chart-section [role=tab]", has_text="Policy time").click()
         assert page.get_by_role("checkbox", name="repetitions").is_disabled()
 

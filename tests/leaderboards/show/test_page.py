@@ -25,7 +25,7 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
-from leaderboards.show.build import embed, prose
+from leaderboards.show.build import embed, page_templates, prose
 from leaderboards.show.chart import Axis, Chart, Line, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, packed_each, rounded, rounded_each, row_command
@@ -34,6 +34,7 @@ from leaderboards.show.palette import HUES, LineStyle, line_styles
 from leaderboards.show.registry import TaskView
 from leaderboards.show.shared import make_site
 from leaderboards.show.svg import swatch, thumbnail
+from leaderboards.show.table import TableCell, number_cell
 from leaderboards.store.exchange import add, pack
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import Failure, folder, record, trace
@@ -106,6 +107,13 @@ def test_lines_have_markers_only_among_more_than_ten() -> None:
     assert all(thirty[name].hue == style.hue and thirty[name].dash == style.dash for name, style in ten.items())
     assert 'class="mark"' in swatch(thirty["a29"])
     assert 'class="mark"' not in swatch(thirty["a0"])
+
+
+def test_a_value_of_any_size_is_a_value() -> None:
+    macro = page_templates().from_string("{% from 'macros.html.j2' import score %}{{ score(cell) }}")
+    big, none = (macro.render(cell=cell).strip() for cell in (number_cell(2.5e9), TableCell("–")))
+    assert big.startswith('<td class="num" data-sort="2.5e+09">')
+    assert none.startswith('<td class="num none" data-sort="Infinity">')
 
 
 def test_file_names_are_plain_and_unique() -> None:

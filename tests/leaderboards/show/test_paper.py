@@ -11,11 +11,12 @@ import pytest
 
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import summarise
 from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
-from leaderboards.show.paper import draw_panels, escape_latex, metric_panels, paper_style
+from leaderboards.show.paper import _text_latex, draw_intervals, draw_panels, escape_latex, metric_panels, paper_style
 from leaderboards.show.shared import make_site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
@@ -190,10 +191,19 @@ def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path
     assert "With †: of fewer repetitions than the others, and not ranked." in markdown
     assert r"BBKB \textless{}2\textgreater{} & " in latex
     assert latex.count(r"$^\dagger$") == 1
+    assert latex.count(r"\textbf{\boldmath $") == latex.count(r"\textbf") == markdown.count("**") / 2 > 0
     make_figures(tmp_path, formats=(), only_mean=True)
     latex = (tables / "scores.tex").read_text()
     assert re.search(r"\{\d[\d.e-]*\$\^\\dagger\$\}", latex)
     assert "With a dagger: of fewer" in latex
+
+
+def test_powers_of_ten_are_no_sums_in_latex() -> None:
+    assert _text_latex(Interval(1.09e9, 9.8e8, 1.2e9, 7)) == (
+        r"$1.09\times 10^{9}$ ($9.8\times 10^{8}$--$1.2\times 10^{9}$)"
+    )
+    assert _text_latex(Interval(1.2e-5, 0.0, 3e-5, 7)) == r"$1.20\times 10^{-5}$ ($0$--$3.0\times 10^{-5}$)"
+    assert _text_latex(Interval(0.121, 0.12, 0.122, 7)) == "$0.121$ ($0.120$--$0.122$)"
 
 
 @pytest.mark.slow
@@ -238,6 +248,22 @@ def test_a_long_legend_is_inside_the_figure_and_leaves_room_for_the_panels() -> 
     assert shown.x0 >= 0
     assert shown.x1 <= figure.bbox.width
     assert min(ax.get_window_extent().height for ax in figure.axes) > 0.9 * figure.dpi
+
+
+def test_mean_ranks_have_room_beside_long_names() -> None:
+    widths = []
+    for n in (4, 80):
+        names = [f"{'W' * n} {i}" for i in range(6)]
+        ranks = {name: Interval(i + 1.0, i + 0.5, i + 1.5, 9) for i, name in enumerate(names)}
+        with paper_style(), warnings.catch_warnings():
+            warnings.simplefilter("error")  # matplotlib's, of axes that collapse
+            figure = draw_intervals(ranks, {name: LineStyle(0, "solid") for name in names}, "mean rank")
+            figure.draw_without_rendering()
+        (ax,) = figure.axes
+        assert min(label.get_window_extent().x0 for label in ax.get_yticklabels()) >= 0
+        assert ax.get_window_extent().width > 1.5 * figure.dpi
+        widths.append(figure.get_figwidth())
+    assert widths[0] == 4.2 < widths[1]
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
