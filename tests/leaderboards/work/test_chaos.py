@@ -114,7 +114,13 @@ def check(store: Store, expected: pd.DataFrame, killed: int) -> None:
     assert killed == WORKER_KILLS
     runs = store.runs()
     assert sorted(runs.index) == sorted(spec.key for spec in chaos_specs())
-    assert (runs["status"] == "done").all()
+    # A kill hits whatever is played: whoever is hit three times cannot be told from a run that kills its worker.
+    lost = runs[runs["status"] != "done"]
+    assert set(lost["reason"]) <= {"its worker process died, 3 times out of 3"}
+    assert len(lost) <= WORKER_KILLS // 3
+    if len(lost):
+        run_missing(chaos_specs(), store, SerialExecutor(), retry_failed=True)
+    assert (store.runs()["status"] == "done").all()
     assert not store.quarantined
     pd.testing.assert_frame_equal(rows(store), expected, check_exact=True)
 
