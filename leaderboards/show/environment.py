@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric, has_batches
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.score.tasks import Task
@@ -46,6 +47,7 @@ _FACTS = {
     "optimum": "Best mean (unit of the reward, average of the instances)",
     "optimum_tol": "Error of the best mean, at most (unit of the reward)",
     "gap": "Gap to the second-best arm (unit of the reward)",
+    MEAN_GAP: "Regret of a uniform draw (unit of the reward)",
     "norm": "RKHS norm",
 }
 

@@ -17,6 +17,7 @@ import pytest
 
 import leaderboards
 from agents import Agent
+from leaderboards.api.run_suite import run_suite
 from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
@@ -315,6 +316,15 @@ def test_a_thumbnail_leaves_out_a_curve_that_is_next_to_nothing() -> None:
 def test_a_page_of_one_evaluation(tmp_path: Path) -> None:
     folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref("EpsGreedy")], 1, 1)
     assert build_page(tmp_path).is_file()
+
+
+def test_facts_of_an_environment_are_named_in_words(tmp_path: Path) -> None:
+    played = {"name": "facts", "environments": ["GPBandit/GPSample-v0"], "agents": ["Uniform"], "horizon": 2}
+    run_suite(played | {"repetitions": 1}, out=tmp_path, progress=False)
+    build_page(tmp_path)
+    text = (tmp_path / "site" / "env-gpsample.html").read_text(encoding="utf-8")
+    assert "Regret of a uniform draw (unit of the reward)" in text
+    assert not {f">{name}<" for name in next(iter(Store(tmp_path).entries().values())).facts if f">{name}<" in text}
 
 
 def test_an_empty_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
