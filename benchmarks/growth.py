@@ -132,7 +132,7 @@ def _child(name: str, size: Size, pipe: Any) -> None:
 
 def measured(name: str, size: Size, limit: float) -> dict[str, float] | None:
     """`play` in a process of its own; None if it takes longer than three times the limit."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")  # a fork would have this one's free memory, and need no more
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(name, size, theirs))
     child.start()
