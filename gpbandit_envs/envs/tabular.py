@@ -12,7 +12,6 @@ from jaxtyping import Float
 
 from gpbandit_envs import datasets
 from gpbandit_envs.arguments import as_number, as_word, positive_number
-from gpbandit_envs.datasets.cache import sha256_of
 from gpbandit_envs.datasets.registry import find
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
@@ -139,20 +138,21 @@ def load_scaled(
 ) -> tuple[datasets.Table, Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
     """The table, its scaled features and its scaled values, read once a process: environments share them.
 
-    A `file` is read again once its content has changed.
+    A `file` is read again once its size or the time of its last change is another.
 
     Raises:
         TypeError, ValueError: for an option, or a value of one, that does not exist.
     """
     # Checked before the cache, to which 11.0 is 11 and a list is no key.
     chosen = find(name).choose(options)
-    content = sha256_of(Path(file)) if file is not None and Path(file).is_file() else None
-    return _load_scaled(name, scaling, file, content, tuple(chosen.items()))
+    there = Path(file).stat() if file is not None and Path(file).is_file() else None
+    stamp = None if there is None else (there.st_size, there.st_mtime_ns)  # a hash of 500 MB would take a second a run
+    return _load_scaled(name, scaling, file, stamp, tuple(chosen.items()))
 
 
 @lru_cache(maxsize=32)
 def _load_scaled(
-    name: str, scaling: Scaling, file: str | None, _content: str | None, options: tuple[tuple[str, Any], ...]
+    name: str, scaling: Scaling, file: str | None, _stamp: tuple[int, int] | None, options: tuple[tuple[str, Any], ...]
 ) -> tuple[datasets.Table, Float[np.ndarray, "A d"], Float[np.ndarray, "A R"]]:
     table = datasets.load(name, file=file, **dict(options))
     arms = _SCALINGS[scaling](table.features)

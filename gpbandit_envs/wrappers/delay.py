@@ -21,6 +21,7 @@ from gpbandit_envs.arguments import as_truth, positive_int, positive_number
 from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, PoissonLaw, StepClock, WorkerClock
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
+from gpbandit_envs.wrappers.layers import layers
 
 __all__ = [
     "ConstantDelay",
@@ -196,16 +197,11 @@ def _batch(env: gym.Env[Any, Any]) -> BatchFeedback | None:
     Raises:
         TypeError: if the feedback is delayed already, or a wrapper around the batches may change what they return.
     """
-    found, around = None, list[gym.Wrapper[Any, Any, Any, Any]]()
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, DelayedFeedback):
-            raise TypeError("env: its feedback is delayed already")
-        if isinstance(env, BatchFeedback):
-            found = env
-        elif found is None:
-            around.append(env)
-        env = env.env
-    for wrapper in around if found is not None else ():
+    wrappers = layers(env)
+    if any(isinstance(wrapper, DelayedFeedback) for wrapper in wrappers):
+        raise TypeError("env: its feedback is delayed already")
+    found = next((wrapper for wrapper in wrappers if isinstance(wrapper, BatchFeedback)), None)
+    for wrapper in () if found is None else wrappers[: wrappers.index(found)]:
         if not isinstance(wrapper, _CHANGE_NO_FEEDBACK):
             raise TypeError(
                 f"env: expected nothing around BatchFeedback that may change feedback, got {type(wrapper).__name__}; "

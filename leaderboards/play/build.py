@@ -22,6 +22,7 @@ from agents.core.registry import load_entry_point
 from gpbandit_envs.arguments import as_count, did_you_mean
 from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
+from gpbandit_envs.wrappers.layers import layers
 from leaderboards.play.spec import Ref, RunSpec
 
 __all__ = [
@@ -85,15 +86,11 @@ def check_as_made(argument: str, env: EnvLike) -> None:
     """
     if not isinstance(env, gym.Env) or env.spec is None:
         return
-    layers: list[type] = []
-    inside: Any = env
-    while isinstance(inside, gym.Wrapper):
-        layers.insert(0, type(inside))
-        inside = inside.env
-    own = next((i for i, layer in enumerate(layers) if layer in _MADE), 0)  # those of the entry point itself
+    around = [type(layer) for layer in reversed(layers(env))]
+    own = next((i for i, layer in enumerate(around) if layer in _MADE), 0)  # those of the entry point itself
     registration = gym.registry.get(env.spec.id)
     registered = () if registration is None else registration.additional_wrappers[own:]
-    rest = layers[own:]
+    rest = around[own:]
     for made in (*(f"{kind.__module__}:{kind.__name__}" for kind in _MADE), *(each.entry_point for each in registered)):
         if rest and f"{rest[0].__module__}:{rest[0].__name__}" == made:
             del rest[0]

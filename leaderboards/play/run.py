@@ -34,6 +34,7 @@ from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.problem import Certificate, Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
+from gpbandit_envs.wrappers.layers import layers
 from leaderboards.play.build import (
     AgentLike,
     EnvLike,
@@ -180,15 +181,13 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_req
     problem = getattr(env.unwrapped, "problem", None)
     if not isinstance(problem, Problem):
         raise EnvError(f"problem: expected env.unwrapped.problem to be a Problem, got {type(problem).__name__}")
-    layer = env
-    while isinstance(layer, gym.Wrapper):
+    for layer in layers(env):
         if isinstance(layer, BatchFeedback | DelayedFeedback):
             raise EnvError(
                 f"env: expected one whose feedback is immediate, got one inside {type(layer).__name__}; the harness "
                 "delivers feedback itself: give it the environment without a feedback wrapper and say "
                 "feedback='batch:q', 'delay:d' or the like"
             )
-        layer = layer.env
     space = env.action_space
     if not isinstance(space, gym.spaces.Discrete if problem.is_finite else gym.spaces.Box):
         raise EnvError(f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}")
