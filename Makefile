@@ -121,13 +121,12 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered
 	$(BIN)/python -m coverage report --fail-under=90 --include='gpbandit_envs/gp/*,agents/*,leaderboards/*'
 
-# What is generated: the README's tables, the pages on the environments and those on the papers, the report, and the public names.
+# What is generated: the README's tables, the pages on the environments and those on the papers, and the public names.
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/readme.py
 	$(BIN)/python docs/generate_environments.py
 	$(BIN)/python docs/generate_papers.py
 	$(BIN)/python docs/generations.py
-	$(BIN)/python docs/report.py
 	$(BIN)/python docs/public_names.py
 
 # Boards and documentation as one site that opens from disk, in build/site; a warning is an error.

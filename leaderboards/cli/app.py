@@ -55,7 +55,6 @@ _COMMANDS = {
     "page": _Command("page:page", "Build the static HTML report of a results folder."),
     "ranking": _Command("ranking:ranking", "Print scores and places by a criterion."),
     "figures": _Command("results:figures", "Make figures and tables for a paper."),
-    "report": _Command("report:report", "Write one page on an agent for an appendix: PDF, LaTeX."),
     "watch": _Command("results:watch", "Show a running suite: done, failed, time left, ranking."),
     "merge": _Command("results:merge", "Copy the runs of several results folders into one."),
     "submit": _Command("results:submit", "Pack results for another machine, or submit them to a board."),

@@ -12,7 +12,6 @@ from leaderboards.archive.read import Board, board
 from leaderboards.archive.sign_offs import SignOff, sign_off
 from leaderboards.play.suite import load_suite
 from leaderboards.show.build import build_page
-from leaderboards.show.report import agent_report
 from leaderboards.store.store import Store
 
 MADE_UP = SignOff("the authors of <nothing>", "https://example.org/1?a=b&c=d")
@@ -39,13 +38,6 @@ def test_the_page_of_the_row_says_so_and_no_other(made: tuple[Store, Board], tmp
     link = '<dt>Checked by</dt><dd><a href="https://example.org/1?a=b&amp;c=d">the authors of &lt;nothing&gt;</a></dd>'
     assert [name for name, text in pages.items() if link in text] == ["agent-uniform.html"]
     assert [name for name, text in pages.items() if "Checked by" in text] == ["agent-uniform.html"]
-
-
-@pytest.mark.usefixtures("made_up")
-def test_its_report_says_so(made: tuple[Store, Board]) -> None:
-    facts = {agent: dict(agent_report(made[1], agent).facts) for agent in ("Uniform", "GP-UCB, width 2")}
-    assert facts["Uniform"]["checked by"] == f"{MADE_UP.by}, {MADE_UP.link}"
-    assert "checked by" not in facts["GP-UCB, width 2"]
 
 
 @pytest.mark.parametrize(("by", "link", "named"), [("", "https://a.b", "by"), ("x", "http://a.b", "link")])
