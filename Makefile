@@ -121,9 +121,9 @@ coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered
 	$(BIN)/python -m coverage report --fail-under=90 --include='gpbandit_envs/gp/*,agents/*,leaderboards/*'
 
-# What is generated: the README's tables, the pages on the environments and those on the papers, and the public names.
+# What is generated: the table of policies, the pages on environments and papers, and the public names.
 docs: $(VENV)/.installed-test
-	$(BIN)/python docs/readme.py
+	$(BIN)/python docs/policies.py
 	$(BIN)/python docs/generate_environments.py
 	$(BIN)/python docs/generate_papers.py
 	$(BIN)/python docs/generations.py
