@@ -128,7 +128,6 @@ def _page(row: EnvironmentRow) -> str:
         f"| Horizon | {row.horizon:,} evaluations |",
         *([f'| Needs | `pip install "gpbandit-envs[{row.extra}]"` |'] if row.extra else []),
         f"| Make | `gymnasium.make({given})` |",
-        f'| Many at once | `gymnasium.make_vec({given}, num_envs=N, vectorization_mode="vector_entry_point")` |',
         "",
     ]
     if body:
@@ -137,24 +136,19 @@ def _page(row: EnvironmentRow) -> str:
         guide = "[the guide](../guides/environment.md#a-table-of-measurements)"
         lines += [f"What the rows become, and how to write it in a suite: {guide}.\n"]
     lines += [
-        "## Reward\n",
-        "The noisy feedback of the action. `info` holds the action's `cost` and, for scoring alone, "
-        '`info["oracle"]` with its noise-free `mean` and `regret`.\n',
         *_GROUPS.get(row.group, ()),
-        "## Episode end\n",
-        f"Never terminated; truncated by the time limit of {row.horizon:,} evaluations (`max_episode_steps=`), "
-        "which is the horizon that the problem states unless `horizon=` states another.\n",
         "## Arguments\n",
         *_table(entry.parameters, arguments),
+        "| ... | | [common arguments](README.md#common-arguments) |",
         "",
-        "Besides these, every environment takes the [common arguments](README.md#common-arguments).\n",
     ]
     if row.data is not None:
         lines += _data(datasets.cards()[row.data], "Arms" if row.dim is None else "Rows")
     if row.references:
         lines += ["## References\n", *[f"- {reference}." for reference in row.references], ""]
-    history = ["First release.", *["Numbers changed." for _ in range(row.version)]]
-    lines += ["## Version history\n", *[f"- v{version}: {what}" for version, what in enumerate(history)]]
+    if row.version:
+        later = [f"- v{version}: Numbers changed." for version in range(1, row.version + 1)]
+        lines += ["## Version history\n", "- v0: First release.", *later]
     return "\n".join(lines) + "\n"
 
 
@@ -163,7 +157,7 @@ def _picture(row: EnvironmentRow) -> str:
     without, caption = pictures.missing(row), pictures.caption(row)
     if without is not None:
         return f"*{without}*\n"
-    return f"![{caption}](../figures/environments/{row.name}.png)\n\n*{caption}*\n"
+    return f"![{row.name}](../figures/environments/{row.name}.png)\n\n*{caption}*\n"
 
 
 def _table(parameters: Any, arguments: dict[str, str]) -> list[str]:
@@ -197,7 +191,15 @@ def _data(card: datasets.Card, rows: str) -> list[str]:
 
 
 def _index() -> str:
-    lines = [_HEADER, "# Environments\n", "`import gpbandit_envs` registers them.\n"]
+    lines = [
+        _HEADER,
+        "# Environments\n",
+        "`import gpbandit_envs` registers them, and `gymnasium.make(ID)` makes one. The reward of a step is the noisy "
+        'feedback of the action. `info` holds its `cost`, and for scoring alone `info["oracle"]` with the `mean` '
+        "without noise and the `regret`. The observation is always 0, except with contexts. An episode ends by its "
+        "time limit alone (`max_episode_steps=`). The problem states this limit as the horizon, or `horizon=`. "
+        '`gymnasium.make_vec(ID, num_envs=N, vectorization_mode="vector_entry_point")` makes many at once.\n',
+    ]
     for group in dict.fromkeys(row.group for row in _ROWS):
         lines += [f"## {group.capitalize()}\n", "| id | actions | horizon | |", "|---|---|---|---|"]
         for row in _ROWS:

@@ -37,8 +37,8 @@ def test_every_id_has_a_page_with_everything() -> None:
     assert len(registered()) == len(set(registered())) == len(ENVIRONMENTS)
     for row in (*ENVIRONMENTS, TABLE):
         text = (DOCS / "environments" / f"{row.name}.md").read_text(encoding="utf-8")
-        for heading in ("Reward", "Episode end", "Arguments", "Version history"):
-            assert f"\n## {heading}\n" in text, row.id
+        assert "\n## Arguments\n" in text, row.id
+        assert ("\n## Version history\n" in text) == (row.version > 0)
         assert ("\n## Data\n" in text) == (row.data is not None)
         assert ("\n## References\n" in text) == bool(row.references) == (row is not TABLE)
 
