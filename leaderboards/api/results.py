@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from gpbandit_envs.arguments import did_you_mean
 from leaderboards.archive.read import Board, open_results
+from leaderboards.archive.sign_offs import confirmed_rows
 from leaderboards.play.suite import Suite
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.criteria import BoardScores, run_scores
@@ -250,7 +251,7 @@ class Results:
         Raises:
             ValueError: if a board is given no folder.
         """
-        return build_page(self.store, ranked_by=by, out=out)
+        return build_page(self.store, ranked_by=by, out=out, confirmed=confirmed_rows(self.suite))
 
     def _site(self, by: str = "cumulative_regret") -> Site:
         return make_site(summarise(self.store, reduced=self._reduced), ranked_by=by)

@@ -56,6 +56,7 @@ __all__ = [
     "open_results",
     "pack_board",
     "rivals_of",
+    "with_board",
 ]
 
 BOARD = "board"
@@ -478,13 +479,17 @@ def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[s
         ValueError: if there is no such board, or the folder has no suite of which one could be found.
         StoreError: if the board is damaged.
     """
-    store = Store(directory)
+    return with_board(Store(directory), against)
+
+
+def with_board(store: Store, against: str | os.PathLike[str] | None = None) -> Store | Joined:
+    """The same of a folder that is open already; for the arguments and errors see `open_results`."""
     name = noted(store.directory) if against is None else os.fspath(against)
     if name is None:
         return store
     suite = store.suite()
     if suite is None:
-        raise ValueError(f"against: expected the folder of a suite, got {directory}, which holds none")
+        raise ValueError(f"against: expected the folder of a suite, got {store.directory}, which holds none")
     # A folder that notes a board is read whatever that has.
     return Joined(store, (board_of if against is None else rivals_of)(name, suite), name)
 

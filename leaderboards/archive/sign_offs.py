@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-__all__ = ["SignOff", "sign_off", "sign_offs"]
+from leaderboards.play.suite import Suite
+
+__all__ = ["SignOff", "confirmed_rows", "sign_off", "sign_offs"]
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,9 @@ def sign_offs() -> Mapping[str, Mapping[str, SignOff]]:
 def sign_off(board: str, agent: str) -> SignOff | None:
     """That of a row, by the name of its board and its label; None if nobody has confirmed it."""
     return sign_offs().get(board, {}).get(agent)
+
+
+def confirmed_rows(suite: Suite | None) -> dict[str, tuple[str, str]]:
+    """Who has confirmed a row of the board of a suite, and where, by its label."""
+    rows = {} if suite is None else sign_offs().get(suite.part_of or suite.name, {})
+    return {agent: (found.by, found.link) for agent, found in rows.items()}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leaderboards.archive.read import Board, Joined, board, board_names, open_results, rivals_of
+from leaderboards.archive.read import Board, Joined, board, board_names, open_results, rivals_of, with_board
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.play.suite import Suite
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 
-__all__ = ["board_or_folder", "opened", "rivals_on"]
+__all__ = ["board_or_folder", "joined", "opened", "rivals_on"]
 
 
 def rivals_on(against: str, suite: Suite) -> Board:
@@ -44,3 +45,15 @@ def board_or_folder(results: str, against: str | None) -> Board | Store | Joined
         if against is not None:
             raise UserError("--against: expected a results folder before it, got the name of a board")
         return board(results)
+
+
+def joined(store: Store) -> Store | Joined:
+    """A results folder, joined with the board that it was played against, if any.
+
+    Raises:
+        StoreError: if that board cannot be had.
+    """
+    try:
+        return with_board(store)
+    except ValueError as error:
+        raise StoreError(f"{store.directory} was played against a board that is not here: {error}") from None

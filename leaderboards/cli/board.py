@@ -364,7 +364,7 @@ def site(
     or 1,
 ) -> None:
     """Write the pages of all boards and the front page, from which they and the documentation can be reached."""
-    from leaderboards.show.front import build_front
+    from leaderboards.archive.front import build_front
 
     with user_errors(out):
         say(f"The site is at {build_front(out, workers).resolve()}")

@@ -18,6 +18,7 @@ from leaderboards.archive.submission import (
     open_submission,
     same_on_board,
 )
+from leaderboards.cli.against import joined, opened
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric, criteria_help
 from leaderboards.cli.terminal import ask_to_run, say, say_json
@@ -66,7 +67,7 @@ def figures(
         from leaderboards.show import make_figures
 
         with option_errors(agents="agent", rivals="rival"):
-            files = make_figures(directory, out, agents=agent or (), rivals=rival or (), only_mean=only_mean)
+            files = make_figures(opened(directory), out, agents=agent or (), rivals=rival or (), only_mean=only_mean)
         for path in files:
             say(str(path))
 
@@ -85,7 +86,7 @@ def watch(
         results_folder(directory)
         from leaderboards.show import watch as show
 
-        show(directory, interval=interval, once=once, ranked_by=ranked_by)
+        show(directory, interval=interval, once=once, ranked_by=ranked_by, joined=joined)
 
 
 def merge(

@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from leaderboards.archive.sign_offs import SignOff, sign_off
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
@@ -25,7 +24,7 @@ from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, TableCell, deed_rows, fitted_slope, gap_rows, score_cell, tie_mark
 
-__all__ = ["agent_page", "best_in_group", "checked_by", "tuned_on"]
+__all__ = ["agent_page", "best_in_group", "tuned_on"]
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
         "tuned": tuned_on(site, ref),
-        "checked": checked_by(site, agent),
+        "checked": site.confirmed.get(agent),
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
@@ -118,12 +117,6 @@ def tuned_on(site: Site, ref: Ref) -> str:
     """What the suite declares that the settings of an agent were tuned on; "" if it declares nothing."""
     suite = site.summary.suite
     return next((entry.tuned for entry in suite.agents if entry.ref.key == ref.key), "") if suite is not None else ""
-
-
-def checked_by(site: Site, agent: str) -> SignOff | None:
-    """That the authors of an agent's paper have confirmed its row of the board; None if they have not."""
-    suite = site.summary.suite
-    return None if suite is None else sign_off(suite.part_of or suite.name, agent)
 
 
 def best_in_group(site: Site, group: str) -> str:

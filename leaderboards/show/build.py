@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -18,7 +16,6 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.archive.read import Board, open_results
 from leaderboards.audit.guarantee_board import guarantee_board
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.run import one_blas_thread
@@ -38,9 +35,9 @@ from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.shared import COMPARISON_FILE, Site, make_site
 from leaderboards.show.why import Why
 from leaderboards.store.intact import own_folder
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store, StoreView
 
-__all__ = ["build_page", "page_templates", "rare_collections", "whole_site", "write_site"]
+__all__ = ["build_page", "page_templates", "whole_site", "write_site"]
 
 _PAGES = "site"
 _CODE = "code"
@@ -48,52 +45,51 @@ _ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
 _SCRIPTS = ("compare", "repetitions", "pulls")
 
 
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Hardly look for cyclic garbage, which saves a tenth of the time of a site: its objects stay."""
-    before = gc.get_threshold()
-    gc.set_threshold(1_000_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
 @one_blas_thread()
-@rare_collections()
 def build_page(
     directory: str | os.PathLike[str] | StoreView,
     theory: bool = True,
     ranked_by: str = "cumulative_regret",
     out: str | os.PathLike[str] | None = None,
     front: Path | None = None,
+    confirmed: Mapping[str, tuple[str, str]] | None = None,
 ) -> Path:
     """Write the site of a results folder, by default into the folder itself.
 
     Args:
-        directory: The results folder, joined with the board that it was played against, if any; or what can be read
-            like one, such as a board.
+        directory: The results folder; or what can be read like one, such as a board, or the two together.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
         out: Where to write it; a board, which nothing writes to, needs a folder.
         front: Folder of the front page of several sites, which share the plotting library there; None for a site of
             its own, with the library among its assets.
+        confirmed: Who has confirmed the row of an agent, and where, by its name.
 
     Returns:
         The overview, `index.html` in that folder; the other pages and their assets are below `site`.
 
     Raises:
         ValueError: if the folder holds no run, or `ranked_by` is no such metric, or a board is given no `out`.
-        StoreError: if `site` is a link to elsewhere, or the board of the folder is damaged.
+        StoreError: if `site` is a link to elsewhere.
     """
-    store = directory if isinstance(directory, StoreView) else open_results(directory)
-    if out is None and isinstance(store, Board):
+    store = directory if isinstance(directory, StoreView) else Store(directory)
+    if out is None and not _is_folder(store):
         raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
-    site = whole_site(store, theory, ranked_by)
+    site = whole_site(store, theory, ranked_by, confirmed)
     return write_site(site, store, store.directory if out is None else Path(out), front)
 
 
-def whole_site(store: StoreView, theory: bool = True, ranked_by: str = "cumulative_regret") -> Site:
+def _is_folder(store: StoreView) -> bool:
+    """Whether results are a folder that is played into, alone or joined with a board."""
+    return isinstance(store, Store) or store.against() is not None
+
+
+def whole_site(
+    store: StoreView,
+    theory: bool = True,
+    ranked_by: str = "cumulative_regret",
+    confirmed: Mapping[str, tuple[str, str]] | None = None,
+) -> Site:
     """The material of all pages of a results folder or board; for the arguments and errors see `build_page`."""
     summary = summarise(store)
     if summary.runs.empty:
@@ -102,7 +98,7 @@ def whole_site(store: StoreView, theory: bool = True, ranked_by: str = "cumulati
     if summary.suite is not None and summary.suite.audit is not None:
         rankings = site.rankings if ranked_by == "cumulative_regret" else None
         site = replace(site, guarantees=guarantee_board(store, summary, summary.suite.audit, rankings))
-    return replace(site, why=Why(site.shown, store, site.instances))
+    return replace(site, why=Why(site.shown, store, site.instances), confirmed=confirmed or {})
 
 
 @one_blas_thread()
@@ -147,7 +143,7 @@ def write_site(site: Site, store: StoreView, directory: Path, front: Path | None
     stale -= set(_write_comparisons(folder, templates, site))
     for path in stale - {_write_rankings(folder, templates, site)}:
         path.unlink()
-    played_in = None if isinstance(store, Board) else store.directory
+    played_in = store.directory if _is_folder(store) else None
     return _write(directory / "index.html", templates, "index.html.j2", overview_page(site, played_in), f"{_PAGES}/")
 
 

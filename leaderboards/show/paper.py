@@ -14,7 +14,6 @@ import numpy as np
 
 from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.atomic import written_whole
-from leaderboards.archive.read import open_results
 from leaderboards.audit.report import audit_reports
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval
@@ -26,6 +25,7 @@ from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.registry import figure_panels, task_view
 from leaderboards.show.shared import Site, make_site
 from leaderboards.store.intact import own_folder
+from leaderboards.store.store import Store, StoreView
 from leaderboards.text import visible
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _LATEX = {
 
 
 def make_figures(
-    directory: str | os.PathLike[str],
+    directory: str | os.PathLike[str] | StoreView,
     out: str | os.PathLike[str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     agents: Sequence[str] = (),
@@ -92,8 +92,8 @@ def make_figures(
     below the least value shown runs along the lower edge. With more than ten agents curves are without intervals.
 
     Args:
-        directory: The results folder.
-        out: Where to write; by default `directory/figures`.
+        directory: The results folder, alone or joined with the board that it was played against.
+        out: Where to write; by default its folder `figures`.
         formats: File formats that matplotlib knows.
         agents: Agents to show, by their names on the page or their ids, which may stand for several; none for all.
             Ranks and tie groups are then of these agents among themselves.
@@ -109,11 +109,10 @@ def make_figures(
             without `agents`, or one is both.
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
-    directory = Path(directory)
-    store = open_results(directory)
+    store = directory if isinstance(directory, StoreView) else Store(directory)
     summary = summarise(store)
     if not summary.scores:
-        raise ValueError(f"directory: expected a results folder with finished runs, got {directory} with none")
+        raise ValueError(f"directory: expected a results folder with finished runs, got {store.directory} with none")
     site = make_site(summary, audits=audit_reports(store, summary))
     if rivals and not agents:
         raise ValueError(f"agents: expected those that are compared with the rivals {', '.join(rivals)}, got none")
@@ -123,9 +122,7 @@ def make_figures(
         if both:
             raise ValueError(f"rivals: expected others than agents, got {both[0]!r} in both")
         site = site.of(chosen | against, chosen if against else None)
-    folder = Path(out) if out is not None else directory / "figures"
-    if out is None:
-        own_folder(folder)
+    folder = own_folder(store.directory / "figures") if out is None else Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with paper_style():

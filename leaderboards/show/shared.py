@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -72,6 +72,7 @@ class Site:
         profile: Scores of the capability profile, by agent and group.
         guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
         why: What each agent did on each task; None where no page says it.
+        confirmed: By agent, who says that its row is what its paper means, and the address at which they do.
     """
 
     summary: Summary
@@ -93,6 +94,7 @@ class Site:
     profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
     guarantees: GuaranteeBoard | None = None
     why: Why | None = None
+    confirmed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

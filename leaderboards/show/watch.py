@@ -6,7 +6,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,16 +18,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from leaderboards.archive.read import Board, Joined, board_of
 from leaderboards.play.suite import Suite
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import task_classes
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.format import NONE, number
-from leaderboards.store.intact import StoreError
 from leaderboards.store.note import noted
-from leaderboards.store.store import Store
+from leaderboards.store.store import Store, StoreView
 from leaderboards.text import duration
 
 __all__ = ["Watcher", "watch"]
@@ -43,10 +40,11 @@ class Watcher:
     """Progress and ranking of a results folder while it is written; each update reads only new files.
 
     Args:
-        directory: The results folder; it may not be there yet. With the board that it notes, if any: rivals are ranked,
-            and only what the folder is to play is counted.
+        directory: The results folder; it may not be there yet.
         clock: Seconds since 1970.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        joined: The folder, which has a suite, joined with the board that it notes, if any: rivals are ranked, and only
+            what the folder is to play is counted.
     """
 
     def __init__(
@@ -54,6 +52,7 @@ class Watcher:
         directory: str | os.PathLike[str],
         clock: Callable[[], float] = time.time,
         ranked_by: str = "cumulative_regret",
+        joined: Callable[[Store], StoreView] | None = None,
     ) -> None:
         self.store = Store(directory)
         self.clock = clock
@@ -62,8 +61,9 @@ class Watcher:
         self._suite: Suite | None = None
         self._rivals: frozenset[str] = frozenset()
         self._keys: set[str] = set()
-        self._board: Board | None = None
-        self._board_of: tuple[str, Suite] | None = None
+        self._joined = joined
+        self._view: StoreView = self.store
+        self._view_of: tuple[str, Suite] | None = None
 
     def update(self) -> tuple[RenderableType, bool]:
         """The current view, and whether every run that the folder is to play has been tried.
@@ -89,21 +89,16 @@ class Watcher:
         # Nothing is wanted before the first run of an agent that the board has too.
         return Group(*parts), bool(wanted) and ended == len(wanted or ())
 
-    def _results(self) -> Store | Joined:
+    def _results(self) -> StoreView:
         """The folder, among the runs of the board that it notes, if any; a board is read once."""
         against, suite = noted(self.store.directory), self.store.suite()
-        if against is None or suite is None:
+        if self._joined is None or against is None or suite is None:
             return self.store
-        if self._board is None or self._board_of != (against, suite):
-            try:
-                self._board = board_of(against, suite)
-            except ValueError as error:
-                raise StoreError(
-                    f"{self.store.directory} was played against a board that is not here: {error}"
-                ) from None
-            self._board_of = against, suite
+        if self._view_of != (against, suite):
+            self._view = self._joined(self.store)
+            self._view_of = against, suite
             self._reduced.clear()  # curves of a board have points of their own
-        return Joined(self.store, self._board, against)
+        return self._view
 
     def _keys_of(self, suite: Suite | None, rivals: frozenset[str]) -> set[str] | None:
         """Keys of the runs of the suite but those of `rivals`; worked out anew only if either has changed."""
@@ -201,6 +196,7 @@ def watch(
     console: Console | None = None,
     once: bool = False,
     ranked_by: str = "cumulative_regret",
+    joined: Callable[[Store], StoreView] | None = None,
 ) -> None:
     """Show a running suite until it is complete or the user stops it with Ctrl-C.
 
@@ -210,6 +206,7 @@ def watch(
         console: Where to show it; by default the terminal. Where that is none, the view is printed once.
         once: Print the view once and return.
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        joined: As in `Watcher`.
 
     Raises:
         ValueError: if `interval` is not above 0.
@@ -218,7 +215,7 @@ def watch(
     if interval <= 0:
         raise ValueError(f"interval: expected a number of seconds > 0, got {interval!r}")
     console = console or Console()
-    watcher = Watcher(Path(directory), ranked_by=ranked_by)
+    watcher = Watcher(directory, ranked_by=ranked_by, joined=joined)
     view, complete = watcher.update()
     if once or not console.is_terminal:
         console.print(view)

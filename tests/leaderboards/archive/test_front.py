@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 import leaderboards
 from leaderboards.archive.read import Board
-from leaderboards.show import front as front_page
-from leaderboards.show.front import build_front
+from leaderboards.archive import front as front_page
+from leaderboards.archive.front import build_front
 from leaderboards.show.scores import ScoreRow
 from leaderboards.show.table import TableCell
 from leaderboards.work.local import ExecutorError

@@ -12,8 +12,8 @@ from leaderboards.archive.read import board, board_parts
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite
 from leaderboards.show import build_page
-from leaderboards.show import front as front_page
-from leaderboards.show.front import build_front
+from leaderboards.archive import front as front_page
+from leaderboards.archive.front import build_front
 from tests.browser import DESKTOP, PHONE, Open
 from tests.leaderboards.folders import AGENTS, Failure, folder
 

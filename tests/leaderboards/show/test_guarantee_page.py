@@ -21,9 +21,9 @@ from leaderboards.play.suite import parse_suite
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page
-from leaderboards.show import front as front_page
+from leaderboards.archive import front as front_page
 from leaderboards.show import guarantee as guarantee_module
-from leaderboards.show.front import build_front
+from leaderboards.archive.front import build_front
 from leaderboards.store.store import Store
 from tests.browser import DESKTOP, Open
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -25,9 +23,10 @@ from pathlib import Path
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.describe import citation, describe_board
 from leaderboards.archive.read import board, board_folder, board_parts, newest_generation
+from leaderboards.archive.sign_offs import confirmed_rows
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
-from leaderboards.show.build import page_templates, rare_collections, whole_site, write_site
+from leaderboards.show.build import page_templates, whole_site, write_site
 from leaderboards.show.guarantee import GuaranteeCard, guarantee_card
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
@@ -101,7 +100,7 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
 
     Args:
         out: Folder of the site; the documentation is looked for below `docs`, and linked if it is there.
-        workers: Processes, this one among them, each of which writes one board at a time.
+        workers: Processes, each of which writes one board at a time.
 
     Returns:
         The front page, which a browser opens without a network.
@@ -129,46 +128,20 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
 
 
 def _cards(front: Path, workers: int) -> list[BoardCard | None]:
-    """Write the pages of all whole boards.
-
-    Each process, this one among them, takes the largest that is left.
-    """
+    """Write the pages of all whole boards, the largest first."""
     names = list(board_parts())
-    helpers = min(workers, len(names)) - 1
-    if helpers < 1:
+    if min(workers, len(names)) < 2:
         return [_card(name, front) for name in names]
     from loky.process_executor import BrokenProcessPool
 
     sizes = {name: sum(path.stat().st_size for path in board_folder(name).glob("*")) for name in names}
-    left = deque(sorted(names, key=lambda name: -sizes[name]))
-    futures: dict[str, Future[BoardCard | None]] = {}
-    own: dict[str, BoardCard | None] = {}
-    lock = threading.Lock()
-
-    def give_next(done: Future[BoardCard | None] | None = None) -> None:
-        with lock:
-            if done is not None and (done.cancelled() or done.exception() is not None):
-                left.clear()  # nobody need go on
-            if not left:
-                return
-            name = left.popleft()
-            futures[name] = pool.submit(_card, name, front)
-        futures[name].add_done_callback(give_next)
-
-    pool = process_pool(helpers)
+    pool = process_pool(min(workers, len(names)))
     try:
         with warnings.catch_warnings():
             # A large board takes more memory than loky lets a worker keep: it starts another, and says so.
             warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
-            name = left.popleft()  # the largest, since other processes take a second to begin
-            for _ in range(helpers):
-                give_next()
-            while name:
-                own[name] = _card(name, front)
-                with lock:
-                    name = left.popleft() if left else ""
-            found = own | {name: future.result() for name, future in futures.items()}
-            return [found[name] for name in names]
+            futures = {name: pool.submit(_card, name, front) for name in sorted(names, key=lambda name: -sizes[name])}
+            return [futures[name].result() for name in names]
     except BrokenProcessPool:
         raise ExecutorError(
             "a worker died while it wrote the pages of a board, perhaps for want of memory: give the same command "
@@ -179,13 +152,12 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
         pool.shutdown(kill_workers=True)
 
 
-@rare_collections()
 def _card(name: str, front: Path) -> BoardCard | None:
     """Write the pages and the downloads of a board, or nothing where no run is done."""
     found = board(name)
     if not found.done_keys():
         return None
-    site, folder = whole_site(found), front / "board" / name
+    site, folder = whole_site(found, confirmed=confirmed_rows(found.suite())), front / "board" / name
     write_site(site, found, folder, front)
     summary = site.summary
     suite, files = found.suite(), own_folder(folder / "files")
