@@ -19,6 +19,7 @@ from rich.console import Console
 import leaderboards
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.read import Board, Joined
+from leaderboards.cli.against import joined
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
@@ -63,7 +64,7 @@ def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
 ) -> None:
     out = tmp_path / "res"
     results = leaderboards.run_suite(small_suite(), {"mine": "Random"}, out=out, against="board", progress=False)
-    watcher, n = Watcher(out), 2 * REPETITIONS
+    watcher, n = Watcher(out, joined=joined), 2 * REPETITIONS
     monkeypatch.setattr(sys.modules[Watcher.__module__], "_AGENTS_SHOWN", 1)
     text, complete = shown(watcher)
     assert f"{n} done of {n}" in text
@@ -79,7 +80,7 @@ def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
     shutil.rmtree(own.directory)
     assert shown(watcher)[0] == text, "the board is read once"
     with pytest.raises(StoreError, match="res was played against a board that is not here: against: no board of"):
-        Watcher(out).update()
+        Watcher(out, joined=joined).update()
 
 
 def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, tmp_path: Path) -> None:

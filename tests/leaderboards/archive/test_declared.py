@@ -9,7 +9,7 @@ import pytest
 
 from leaderboards.archive import sign_offs
 from leaderboards.archive.read import Board, board
-from leaderboards.archive.sign_offs import SignOff, sign_off
+from leaderboards.archive.sign_offs import SignOff, confirmed_rows, sign_off
 from leaderboards.play.suite import load_suite
 from leaderboards.show.build import build_page
 from leaderboards.store.store import Store
@@ -32,7 +32,7 @@ def test_an_entry_belongs_to_one_row_of_one_board() -> None:
 @pytest.mark.usefixtures("made_up")
 def test_the_page_of_the_row_says_so_and_no_other(made: tuple[Store, Board], tmp_path: Path) -> None:
     shutil.copytree(made[0].directory, tmp_path / "results")
-    build_page(tmp_path / "results", theory=False)
+    build_page(tmp_path / "results", theory=False, confirmed=confirmed_rows(made[1].suite()))
     pages = {path.name: path.read_text() for path in tmp_path.rglob("agent-*.html")}
     assert len(pages) > 1
     link = '<dt>Checked by</dt><dd><a href="https://example.org/1?a=b&amp;c=d">the authors of &lt;nothing&gt;</a></dd>'

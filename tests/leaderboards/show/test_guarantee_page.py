@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from leaderboards.api.run_suite import run_suite
+from leaderboards.archive import front as front_page
+from leaderboards.archive.front import build_front
 from leaderboards.archive.make import play_board, write_board
 from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
 from leaderboards.audit.kept import kept_audits
@@ -21,9 +23,7 @@ from leaderboards.play.suite import parse_suite
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page
-from leaderboards.archive import front as front_page
 from leaderboards.show import guarantee as guarantee_module
-from leaderboards.archive.front import build_front
 from leaderboards.store.store import Store
 from tests.browser import DESKTOP, Open
 
