@@ -1,6 +1,6 @@
 """The page that compares the verdicts of today with those of an earlier commit, each change with its reason.
 
-`docs/verdicts_before.json` has, by experiment and claim, the verdict, the statement and the reading of that commit;
+`docs/verdicts_before.json` has, by experiment and claim, the verdict of that commit;
 `docs/verdict_reasons.toml` has the reasons, of which the first that fits a change is given. A change without a reason
 is an error.
 """
@@ -21,7 +21,6 @@ from leaderboards.claims.claim import Verdict
 __all__ = ["Change", "compared", "page"]
 
 _FOLDER = Path(__file__).resolve().parent
-_VERDICTS: tuple[str, ...] = get_args(Verdict)
 _ABSENT = "–"
 
 
@@ -31,10 +30,8 @@ class Change:
 
     experiment: str
     name: str
-    text: str
     before: str
     after: str
-    part: str
     reason: str
 
     @property
@@ -56,24 +53,16 @@ def compared(kept: Sequence[Mapping[str, Any]]) -> list[Change]:
         name = values["experiment"]
         old, new = earlier.get(name, {}), {claim["name"]: claim for claim in values["claims"]}
         for claim in dict.fromkeys([*new, *old]):
-            before = old[claim][0] if claim in old else _ABSENT
+            before = old[claim] if claim in old else _ABSENT
             after = new[claim]["verdict"] if claim in new else _ABSENT
-            said = (new[claim]["statement"], new[claim]["reading"]) if claim in new else old[claim][1:]
             reason = "" if before == after else _reason(reasons, name, claim, before, after)
-            text = said[0] + (f" *({said[1]})*" if said[1] else "")
-            found.append(Change(name, claim, text, before, after, _part(new.get(claim)), reason))
+            found.append(Change(name, claim, before, after, reason))
     return found
 
 
 def _earlier() -> dict[str, Any]:
     values: dict[str, Any] = json.loads((_FOLDER / "verdicts_before.json").read_text(encoding="utf-8"))
     return values
-
-
-def _part(claim: Mapping[str, Any] | None) -> str:
-    if claim is None:
-        return _ABSENT
-    return "reading" if claim["scope"] == "experiment" and claim["reading"] else str(claim["scope"])
 
 
 def _reason(reasons: Sequence[Mapping[str, Any]], experiment: str, claim: str, before: str, after: str) -> str:
@@ -90,10 +79,10 @@ def _reason(reasons: Sequence[Mapping[str, Any]], experiment: str, claim: str, b
 def page(kept: Sequence[Mapping[str, Any]]) -> str:
     """The page, from the JSON forms of the kept results."""
     changes = compared(kept)
-    return "\n".join([*_head(changes), *_changed(changes), *_all(changes)]) + "\n"
+    return "\n".join([*_tally(changes), *_changed(changes)]) + "\n"
 
 
-def _head(changes: Sequence[Change]) -> Iterator[str]:
+def _tally(changes: Sequence[Change]) -> Iterator[str]:
     differing = [change for change in changes if change.differs]
     there = [change for change in changes if _ABSENT not in (change.before, change.after)]
     yield "# What changed in the verdicts"
@@ -105,40 +94,21 @@ def _head(changes: Sequence[Change]) -> Iterator[str]:
         f"{sum(change.after == _ABSENT for change in differing)} are gone. A bar means that there is no such claim."
     )
     yield ""
-    parts = ("experiment", "reading", "theorem", "ours")
-    yield f"| verdict | before, all | after, all | {' | '.join(f'after: {part}' for part in parts)} |"
-    yield "|---|" + "---|" * (2 + len(parts))
+    yield "| verdict | before | after |"
+    yield "|---|---|---|"
     before, after = (Counter(getattr(change, when) for change in changes) for when in ("before", "after"))
-    by_part = Counter((change.part, change.after) for change in changes)
-    for verdict in _VERDICTS:
-        yield (
-            f"| {verdict} | {before[verdict]} | {after[verdict]} | "
-            f"{' | '.join(str(by_part[part, verdict]) for part in parts)} |"
-        )
-    yield ""
+    for verdict in get_args(Verdict):
+        yield f"| {verdict} | {before[verdict]} | {after[verdict]} |"
 
 
 def _changed(changes: Sequence[Change]) -> Iterator[str]:
-    yield "## Changed, new or gone, and why"
-    yield ""
-    by_reason: dict[tuple[str, str], list[Change]] = {}
+    by_reason: dict[str, list[Change]] = {}
     for change in changes:
         if change.differs:
-            by_reason.setdefault((change.experiment, change.reason), []).append(change)
-    for (experiment, reason), members in by_reason.items():
-        yield f"**{experiment}**: {reason}"
+            by_reason.setdefault(change.reason, []).append(change)
+    for reason, members in by_reason.items():
         yield ""
-        yield "| claim | before | after | is of |"
-        yield "|---|---|---|---|"
+        yield f"{reason[0].upper()}{reason[1:]}"
+        yield ""
         for change in members:
-            yield f"| {change.text} | {change.before} | {change.after} | {change.part} |"
-        yield ""
-
-
-def _all(changes: Sequence[Change]) -> Iterator[str]:
-    yield "## All verdicts"
-    yield ""
-    yield "| experiment | claim | before | after | is of |"
-    yield "|---|---|---|---|---|"
-    for change in changes:
-        yield f"| {change.experiment} | {change.text} | {change.before} | {change.after} | {change.part} |"
+            yield f"- {change.experiment} `{change.name}`: {change.before} → {change.after}"

@@ -18,7 +18,7 @@ import pandas as pd
 
 from leaderboards.claims.claim import Checked, Claim, judge
 from leaderboards.claims.experiments import Experiment, experiment
-from leaderboards.claims.report import claim_as_json
+from leaderboards.claims.pages import claim_as_json
 from leaderboards.claims.reproduce import scores
 from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.suite import load_suite

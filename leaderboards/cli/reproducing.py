@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
-from leaderboards.claims.report import as_json, interval_text, looked, rough, write
+from leaderboards.claims.pages import as_json, interval_text, looked, rough, write
 from leaderboards.claims.reproduce import Reproduction, check, play
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say

@@ -1,0 +1,65 @@
+"""The pages of claims: each finding is said once, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leaderboards.claims.pages import interval_text, looked, notes, rows, tally
+from leaderboards.cli import main
+
+RESULTS = sorted((Path(__file__).parents[3] / "leaderboards" / "results").glob("*/claims.json"))
+
+
+def test_a_sentence_of_several_notes_is_there_once() -> None:
+    said = {
+        "a": "Read as 10 %. Tried: no.",
+        "b": "Read as 10 %. Tried: yes.",
+        "c": "Read as 10 %. Tried: no.",
+        "d": "",
+    }
+    claims = [{"name": name, "note": note, "verdict": "disagrees"} for name, note in said.items()]
+    agreeing = {"name": "e", "note": "Read as 20 %.", "verdict": "agrees"}
+    found = notes([*claims, agreeing])
+    assert found == [("Read as 10 %.", ["a", "b", "c"]), ("Tried: no.", ["a", "c"]), ("Tried: yes.", ["b"])]
+
+
+def test_a_folder_says_at_how_many_repetitions_its_claims_were_judged(tmp_path: Path) -> None:
+    path = tmp_path / "claims.json"
+    assert looked(path, "bpe-f1", False) == {}
+    claims = [{"name": "a", "looked": [10, 40]}, {"name": "b"}]
+    path.write_text(json.dumps({"experiment": "bpe-f1", "quick": True, "claims": claims}))
+    assert looked(path, "bpe-f1", True) == {"a": [10, 40], "b": []}
+    for name, quick in (("bpe-f1", False), ("bpe-f2", True)):
+        with pytest.raises(ValueError, match="holds the claims of bpe-f1 --quick; give another --out"):
+            looked(path, name, quick)
+
+
+def test_a_level_other_than_95_stands_beside_its_interval() -> None:
+    claim = {"estimate": 0.5, "low": 0.25, "high": 0.75, "level": 0.95}
+    assert interval_text(claim) == "0.500 (0.250 to 0.750)"
+    assert interval_text(claim | {"level": 0.9833}) == "0.500 (0.250 to 0.750 at 98.3 %)"
+
+
+def test_a_study_keeps_no_runs_to_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in (["--only-check"], []):
+        (tmp_path / "claims.json").write_text('{"experiment": "bpe-f1", "quick": false, "claims": []}')
+        with pytest.raises(SystemExit) as end:
+            main(["reproduce", "gpbucb-lazy", "--out", str(tmp_path), *options])
+        assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert "--only-check: gpbucb-lazy is a study, which keeps no runs" in said
+    assert "holds the claims of bpe-f1; give another --out" in said
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.parent.name)
+def test_every_kept_claim_is_in_one_row_and_counted_once(path: Path) -> None:
+    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    above = {"source": "", "figure": ""}
+    for row in rows(claims):
+        above = {key: row[key] or above[key] for key in above}
+        assert row | above in claims
+    assert sorted(row["name"] for row in rows(claims)) == sorted(claim["name"] for claim in claims)
+    assert sum(map(sum, tally(claims).values())) == len(claims)
