@@ -53,7 +53,7 @@ def compared(kept: Sequence[Mapping[str, Any]]) -> list[Change]:
         name = values["experiment"]
         old, new = earlier.get(name, {}), {claim["name"]: claim for claim in values["claims"]}
         for claim in dict.fromkeys([*new, *old]):
-            before = old[claim] if claim in old else _ABSENT
+            before = old.get(claim, _ABSENT)
             after = new[claim]["verdict"] if claim in new else _ABSENT
             reason = "" if before == after else _reason(reasons, name, claim, before, after)
             found.append(Change(name, claim, before, after, reason))

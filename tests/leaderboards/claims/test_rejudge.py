@@ -11,7 +11,7 @@ from leaderboards.claims.claim import Claim
 from leaderboards.claims.experiments import Experiment, Quick
 from leaderboards.claims.measures import more_regret
 from leaderboards.claims.rejudge import rejudged
-from leaderboards.claims.report import parts
+from leaderboards.claims.pages import parts
 from tests.leaderboards.claims.test_claim import runs
 
 LESS = Claim("less", "Fig. 1", "a has less than b.", "difference", more_regret("a", "b"), high=0.0, alike=0.1)
