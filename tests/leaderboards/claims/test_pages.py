@@ -26,6 +26,15 @@ def test_a_sentence_of_several_notes_is_there_once() -> None:
     assert found == [("Read as 10 %.", ["a", "b", "c"]), ("Tried: no.", ["a", "c"]), ("Tried: yes.", ["b"])]
 
 
+def test_only_experiments_of_the_paper_in_its_first_reading_count() -> None:
+    claims = [
+        {"scope": scope, "reading": reading, "verdict": "agrees"}
+        for scope, reading in (("experiment", ""), ("experiment", "a prior"), ("theorem", ""), ("ours", ""))
+    ]
+    assert [counts[0] for counts in tally(claims).values()] == [1, 1, 1, 1]
+    assert list(tally(claims[2:]).values()) == [[0] * 5, [1, 0, 0, 0, 0], [1, 0, 0, 0, 0]], "none replicates"
+
+
 def test_a_folder_says_at_how_many_repetitions_its_claims_were_judged(tmp_path: Path) -> None:
     path = tmp_path / "claims.json"
     assert looked(path, "bpe-f1", False) == {}

@@ -11,7 +11,6 @@ from leaderboards.claims.claim import Claim
 from leaderboards.claims.experiments import Experiment, Quick
 from leaderboards.claims.measures import more_regret
 from leaderboards.claims.rejudge import rejudged
-from leaderboards.claims.pages import parts
 from tests.leaderboards.claims.test_claim import runs
 
 LESS = Claim("less", "Fig. 1", "a has less than b.", "difference", more_regret("a", "b"), high=0.0, alike=0.1)
@@ -48,18 +47,3 @@ def test_a_new_figure_is_measured_or_refused() -> None:
     assert values["claims"][0]["verdict"] == "agrees"
     assert [row["agent"] for row in values["table"]] == ["a", "b"]
     assert values["table"][0]["repetitions"] == 9, "rows that are kept stay"
-
-
-def test_only_experiments_of_the_paper_in_its_first_reading_count() -> None:
-    claims = [
-        {"scope": scope, "reading": reading, "verdict": "agrees"}
-        for scope, reading in (("experiment", ""), ("experiment", "a prior"), ("theorem", ""), ("ours", ""))
-    ]
-    found = parts([{"experiment": "e", "claims": claims}])
-    assert found[0][0] == "What replicates"
-    assert [[one["claims"] for one in those] for _, _, those in found] == [[[claim]] for claim in claims]
-    (first, text, those), *rest = parts([{"experiment": "e", "claims": claims[2:]}])
-    assert first == "What replicates"
-    assert "No experiment of the paper" in text
-    assert those[0]["claims"] == []
-    assert len(rest) == 2
