@@ -20,7 +20,6 @@ from agents.core.regret_bounds import bpe_bound, proven_exponent
 from agents.core.widths import GrowingWidth, OfflineTheorem, Scaled, TwoSidedOffline, as_width, width_setting
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel, Matern, Scale
-from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
@@ -296,8 +295,8 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
 
 
 def _bare(kernel: Kernel) -> Kernel:
-    """The kernel inside a scaling or a device adapter, neither of which changes its smoothness."""
-    while isinstance(kernel, (Scale, OnDevice)):
+    """The kernel inside scalings, which do not change its smoothness."""
+    while isinstance(kernel, Scale):
         kernel = kernel.kernel
     return kernel
 

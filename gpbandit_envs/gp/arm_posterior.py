@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.kernel_rows import KernelRows, kernel_rows
+from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.look_ahead import Covariance, LookAhead, RowsAhead
 
@@ -26,7 +26,7 @@ class ArmPosterior(ABC):
     def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float, max_memory: int | None = None) -> None:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
-        self.rows: KernelRows = kernel_rows(kernel, X, max_memory)
+        self.rows = KernelRows(kernel, X, max_memory)
         self.lam = float(lam)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.compiled import few_combinations, has_compiler
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KernelRows", "KernelWithRows", "as_bytes", "kernel_rows", "products"]
+__all__ = ["KernelRows", "as_bytes", "products"]
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _CHUNK_BYTES = 2**28
@@ -23,21 +22,6 @@ _BLOCK_COLUMNS = 2**13
 _FEW, _FEW_COMPILED = 4, 8
 _FEW_COLUMNS = 64
 _COPY = 10  # a product of so many rows takes as long as a copy of what it reads
-
-
-class KernelWithRows(Kernel):
-    """A kernel that provides its own kernel rows, such as one evaluated on a device."""
-
-    @abstractmethod
-    def arm_rows(self, X: Float[np.ndarray, "A d"], max_memory: int | None) -> KernelRows:
-        """Kernel rows over the arms `X`."""
-
-
-def kernel_rows(kernel: Kernel, X: Float[np.ndarray, "A d"], max_memory: int | None = None) -> KernelRows:
-    """The rows of `kernel` over the arms `X`: its own, if it brings some, or else `KernelRows` in NumPy."""
-    if isinstance(kernel, KernelWithRows):
-        return kernel.arm_rows(X, max_memory)
-    return KernelRows(kernel, X, max_memory)
 
 
 class KernelRows:
@@ -328,7 +312,7 @@ class KernelRows:
             "needed": self._needed,
             "time": self._time,
         }
-        return kernel_rows, (self.kernel, self.X, self._max_memory), state
+        return KernelRows, (self.kernel, self.X, self._max_memory), state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for arms in np.split(state["arms"], np.cumsum(state["joined"])[:-1]):

@@ -41,9 +41,8 @@ def as_kernel(kernel: Any) -> Kernel:
 
     Args:
         kernel: A `Kernel`; a mapping with `"name"` one of se, matern, rational_quadratic, linear, polynomial, scale,
-            sum, product, active_dims or on_device and its parameters (`"variance"` scales any of them; `"kernels"`
-            lists the parts of a sum or product, `"kernel"` what is scaled, put on a `"device"` or sees the features
-            `"dims"` alone); or an object of
+            sum, product or active_dims and its parameters (`"variance"` scales any of them; `"kernels"` lists the parts
+            of a sum or product, `"kernel"` what is scaled or sees the features `"dims"` alone); or an object of
             `sklearn.gaussian_process.kernels`.
 
     Raises:
@@ -72,10 +71,7 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
         _only(name, parameters, frozenset({"kernel", "dims"}), required=True)
         return ActiveDims(as_kernel(parameters["kernel"]), tuple(parameters["dims"]))
     if name == "on_device":
-        from gpbandit_envs.gp.devices import OnDevice
-
-        _only(name, parameters, frozenset({"kernel", "device"}), required=True)
-        return OnDevice(as_kernel(parameters["kernel"]), parameters["device"])
+        raise ValueError("kernel: OnDevice was removed, on a GPU it was no faster; give the kernel inside 'on_device'")
     variance = parameters.pop("variance", None)
     if name in _COMPOSITE:
         _only(name, parameters, frozenset({"kernels"}), required=True)
@@ -90,7 +86,7 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
             parameters["lengthscale"] = as_lengthscale(parameters["lengthscale"])
         kernel = build(**parameters)
     else:
-        names = ", ".join([*_BASE, "scale", *_COMPOSITE, "active_dims", "on_device"])
+        names = ", ".join([*_BASE, "scale", *_COMPOSITE, "active_dims"])
         raise ValueError(f'kernel: expected "name" to be one of {names}, got {name!r}')
     return kernel if variance is None else Scale(kernel, variance)
 

@@ -36,7 +36,6 @@ from agents.few_batches.bpe import BPE, constant_number_lengths, doubling_length
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import posterior_sampling
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
-from gpbandit_envs.gp.devices import OnDevice
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -97,9 +96,8 @@ class TestBPE:
                 "kernel": {"name": "matern", "lengthscale": 0.3, "nu": 1.5, "variance": 3.0},
                 "variance": 2,
             },
-            Scale(OnDevice(Matern(0.3, 1.5), "array_api_strict"), 2.0),
         ],
-        ids=["scaled", "spec", "twice", "device"],
+        ids=["scaled", "spec", "twice"],
     )
     def test_a_scaled_matern_kernel_is_as_smooth(self, kernel: object) -> None:
         agent = agents.make("BPE", n_batches=3, kernel=kernel)
