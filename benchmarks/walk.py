@@ -34,7 +34,7 @@ _SUITE = {
     "horizon": 20,
     "repetitions": 1,
 }
-_BOARD = "core-v1"
+_BOARD = "core-v2"
 _PART = f"""
 name = "walk-board"
 description = "A task."

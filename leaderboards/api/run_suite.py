@@ -29,7 +29,6 @@ def run_suite(
     out: str | os.PathLike[str] | None = None,
     workers: int = 1,
     retry_failed: bool = False,
-    together: bool = False,
     timeout: float | None = DEFAULT_TIMEOUT,
     progress: bool = True,
     against: str | os.PathLike[str] | None = None,
@@ -49,7 +48,6 @@ def run_suite(
             processes, to which classes and functions of a notebook are sent. So they are with 1 and a `timeout` where
             this process cannot stop a run: in another thread than the main one, and on Windows.
         retry_failed: Whether to play again what crashed, timed out or was skipped.
-        together: Changes nothing: each run is played alone, as `docs/harness.md` says.
         timeout: Seconds that a run may take, by default a day; None for no limit.
         progress: Whether to report progress on the standard error stream.
         against: A board, as `leaderboards.board` takes it, or `"board"` for the package's board of the suite: only
@@ -64,7 +62,6 @@ def run_suite(
     workforce = Workforce(as_count("workers", workers), limits=Limits(timeout))
     asked = request(suite, agents, against)
     store = Store(Path("results") / asked.suite.name if out is None else out)
-    del together
     done = play(asked, store, workforce, _Log(progress), retry_failed=retry_failed)
     for env, reason in done.without_data.items():
         _log.warning("skipped: %s, %s; the same call tries again", env, reason)

@@ -6,13 +6,10 @@ file beside this one, and the rows that authors have confirmed.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +57,7 @@ _COLUMNS = {
     "horizon": ("Integer", "number of evaluations"),
     "feedback": ("Text", "when feedback comes"),
     "status": ("Text", "done, skipped, crashed, timeout"),
-    "standing": ("Text", "verified, submitted or historical"),
+    "standing": ("Text", "verified or submitted"),
     "optimum": ("Float", "largest mean of the instance; empty where it is unknown"),
     "file": ("Text", "name of the file that has the run's curves"),
     "run": ("Integer", "number of the run in that file; empty where nothing is kept of it"),
@@ -80,7 +77,7 @@ _RESPONSIBLE: dict[str, Any] = {
     "dataSocialImpact": "None is known: it ranks algorithms on functions and published tables.",
     "personalSensitiveInformation": ["None."],
     "dataReleaseMaintenancePlan": "Frozen. Rows are added and taken back by the rules of GOVERNANCE.md; faults are "
-    "written down, and mended in the next generation.",
+    "mended in the next generation.",
 }
 
 
@@ -302,12 +299,9 @@ def _datasheet(board: Board, faults: list[str]) -> str:
 
 
 def _faults(board: Board) -> list[str]:
-    """What is known to be wrong: what was written down, and what the index says."""
-    written, name = _known_faults(), board.suite().name
-    found = [*written["faults"].get(name, ())]
-    if written["generation"].get(name) == 1:
-        found += written["first_generation"]
-    elif any(file.source.seconds != "alone" for file in board.index.files.values()):
+    """What is known to be wrong, from the index."""
+    found = []
+    if any(file.source.seconds != "alone" for file in board.index.files.values()):
         found.append("Runs were played while others ran, so that the seconds of policies cannot be compared.")
     if stale := board.stale():
         which = "all agents" if len(stale) == len(board.index.files) else ", ".join(sorted(set(stale.values())))
@@ -331,8 +325,3 @@ def _attributed(card: Card) -> str:
 def _signed(board: str, agent: str) -> str:
     found = sign_off(board, agent)
     return "" if found is None else f"{found.by}: {found.link}"
-
-
-@functools.cache
-def _known_faults() -> dict[str, Any]:
-    return tomllib.loads((resources.files("leaderboards.archive") / "known_faults.toml").read_text(encoding="utf-8"))

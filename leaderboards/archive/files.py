@@ -73,7 +73,7 @@ class Source(_Strict):
 
     Attributes:
         standing: `"verified"`: played, or played again with equal traces, by those who keep the board; `"submitted"`:
-            by its author alone; `"historical"`: by a version of the agent that can no longer be had.
+            by its author alone.
         by: Who played or verified them.
         version: Version of the package with which that was done.
         fingerprint: Of the agent's code, see `leaderboards.verify.fingerprint`; None for agents of other packages.
@@ -81,7 +81,7 @@ class Source(_Strict):
         seconds: `"alone"` if policy times were measured with nothing else running; they are not comparable otherwise.
     """
 
-    standing: Literal["submitted", "verified", "historical"]
+    standing: Literal["submitted", "verified"]
     by: str
     version: str
     fingerprint: str | None = None

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.describe import citation, describe_board
-from leaderboards.archive.read import board, board_folder, board_parts, newest_generation
+from leaderboards.archive.read import board, board_folder, board_parts
 from leaderboards.archive.sign_offs import confirmed_rows
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
@@ -75,7 +75,6 @@ class BoardCard:
         parts: Names of the suites that are a part of its own.
         sha256: Of the packed board, as `--against` takes it.
         citation: BibTeX of it.
-        newest: The board of a newer generation that has taken its place; "" if none has.
     """
 
     name: str
@@ -92,7 +91,6 @@ class BoardCard:
     parts: tuple[str, ...]
     sha256: str
     citation: str
-    newest: str
 
 
 def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
@@ -180,7 +178,6 @@ def _card(name: str, front: Path) -> BoardCard | None:
         board_parts().get(name, ()),
         hashlib.sha256(archive.read_bytes()).hexdigest(),
         citation(found),
-        newest_generation(name),
     )
 
 

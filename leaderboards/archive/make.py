@@ -31,7 +31,6 @@ from leaderboards.archive.read import Board, board_folder
 from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.play.build import build_agent, missing_extra
-from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
@@ -213,7 +212,7 @@ def write_board(
 
     Whenever this is stopped, the folder is the board as it was or as it is to be, and the same call goes on.
 
-    Runs of an agent whose code has changed since stay, as historical ones, until there is one of the new code; those
+    Runs of an agent whose code has changed since stay until there is one of the new code; those
     that were submitted stay whatever the suite lists. Labels are those of the suite.
 
     Args:
@@ -246,7 +245,7 @@ def write_board(
         _take_fuller_audits(by_agent, audits, results)
     for agent, runs in before.failed.items():  # unless played again
         by_agent[agent] = runs | by_agent.get(agent, {})
-    for agent in before.stale.keys() - by_agent.keys():  # historical until the agent is played anew
+    for agent in before.stale.keys() - by_agent.keys():  # until the agent is played anew
         by_agent[agent], where_from[agent] = before.stale[agent], before.stale_sources[agent]
     instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
     refs = {agent: next(iter(runs.values()))[0].spec.agent for agent, runs in by_agent.items()}
@@ -358,7 +357,7 @@ def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Sour
 
 def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
     first: dict[str, RunEntry] = {}
-    for run in sorted(runs, key=lambda run: (MEAN_GAP not in run.facts, run.key)):  # older records lack that fact
+    for run in sorted(runs, key=lambda run: run.key):
         if run.status != "done":
             continue
         known = first.setdefault(instance_key(run.spec), run)

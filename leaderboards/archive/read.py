@@ -51,7 +51,6 @@ __all__ = [
     "board_names",
     "board_of",
     "board_parts",
-    "newest_generation",
     "note_board",
     "open_results",
     "pack_board",
@@ -64,7 +63,6 @@ BOARD = "board"
 
 _BOARDS = Path(__file__).resolve().parents[1] / "boards"
 _FIRST = "core"  # what readers see first
-_VERSION = re.compile(r"\A(?P<stem>.+)-v(?P<version>\d+)\Z")
 _HASH = re.compile(r"\A(?P<where>.+)#sha256=(?P<sha256>[0-9a-f]{64})\Z")
 _URL = ("https://", "http://")
 _MOST_BYTES = 2**28  # of a board that is fetched
@@ -167,13 +165,8 @@ class Board(StoreView):
         return {run.file: run.spec.agent for run in self._entries.values()}
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
-        """As the index has it; runs of an agent whose code has changed since are historical."""
-        stale = self.stale()
-
-        def standing(run: RunEntry) -> TrustLevel:
-            return "historical" if run.file in stale else self.source(run).standing
-
-        return standing
+        """As the index has it."""
+        return lambda run: self.source(run).standing
 
     def path(self, run: RunEntry) -> Path:
         """The file that holds a run."""
@@ -342,36 +335,23 @@ def board_folder(name: str) -> Path:
 
 
 def board_names() -> list[str]:
-    """Names of the boards that come with the package, each with its parts; earlier generations are last."""
+    """Names of the boards that come with the package, each with its parts."""
     return [name for one, parts in board_parts().items() for name in (one, *parts)]
 
 
 def board_parts() -> dict[str, tuple[str, ...]]:
-    """Names of the whole boards that come with the package, earlier generations last, and those of their parts."""
-    whole = sorted(_whole_boards(), key=lambda name: (bool(newest_generation(name)), not name.startswith(_FIRST), name))
+    """Names of the whole boards that come with the package, and those of their parts."""
+    there = [folder.name for folder in _BOARDS.glob("*") if (folder / INDEX).is_file()]
+    whole = sorted(there, key=lambda name: (not name.startswith(_FIRST), name))
     parts = {name: load_suite(name).part_of for name in suite_names()}
     return {one: tuple(part for part, of in parts.items() if of == one) for one in whole}
-
-
-def _whole_boards() -> list[str]:
-    return [folder.name for folder in sorted(_BOARDS.glob("*")) if (folder / INDEX).is_file()]
-
-
-def newest_generation(name: str) -> str:
-    """The board of the package that has taken the place of `name`, as core-v2 has of core-v1; "" if none has."""
-    versions = {one: found for one in {name, *_whole_boards()} if (found := _VERSION.match(one))}
-    if name not in versions:
-        return ""
-    same = [one for one, found in versions.items() if found["stem"] == versions[name]["stem"]]
-    newest = max(same, key=lambda one: int(versions[one]["version"]))
-    return "" if newest == name else newest
 
 
 def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
     """A board, read-only; its hashes are checked.
 
     Args:
-        name: One of `board_names()`, such as `"core-v1"`; or the path of a board's folder or of the archive that
+        name: One of `board_names()`, such as `"core-v2"`; or the path of a board's folder or of the archive that
             `gpbandit board pack` makes, or the address of such an archive. A path may end with `#sha256=` and the
             archive's (or the index's) SHA-256 in hexadecimal; an address must.
         suite: Which runs to read; None for all of the board, or those of the suite `name`.

@@ -52,7 +52,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-_NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v1.")]
+_NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v2.")]
 _WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 _NATIVE = Annotated[
     bool,

@@ -78,10 +78,6 @@ def run(
     ] = DEFAULT_EVERY,
     shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; then `gpbandit merge`.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
-    together: Annotated[
-        bool,
-        typer.Option("--together", help="Accepted for older scripts; changes nothing: each run is played alone."),
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     portable: Annotated[
         bool,
@@ -100,7 +96,6 @@ def run(
     Exits with 1 if a run crashed or timed out, now or before, or the data of an environment or the memory for a run
     cannot be had.
     """
-    del together
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
     if against is not None and not agent:

@@ -17,9 +17,9 @@ from leaderboards.play.build import is_own_env
 __all__ = ["MEAN_GAP", "mean_gap"]
 
 MEAN_GAP = "mean_gap"
-"""Name of the fact in a record. Records of older versions lack it."""
+"""Name of the fact in a record."""
 
-_POINTS = 12  # log2 of how many points of a box; on the functions of boxes-v1 the error is below 0.03 %
+_POINTS = 12  # log2 of how many points of a box; on the textbook functions the error is below 0.03 %
 
 
 def mean_gap(

@@ -16,7 +16,7 @@ from leaderboards.score.scores import Block
 __all__ = ["MOST_ARMS", "Instance", "check_size"]
 
 MOST_ARMS = 100_000
-"""Largest number in the settings of an environment that is built again for a page or a score."""
+"""Largest number in the settings of an environment that is built again for a page."""
 
 _MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite
 from leaderboards.score.kept_scores import KeptScores, scores_of
 from leaderboards.score.metrics import other_columns
-from leaderboards.score.scale import MeanGaps
 from leaderboards.score.scores import (
     COLUMNS,
     N_POINTS,
@@ -121,9 +121,8 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
     if any(run.key not in reduced for finished in on_task.values() for run in finished):
         # The store has set a damaged file aside: its runs are not done, here or in any count.
         return summarise(store, n_points, reduced)
-    gaps = MeanGaps()
     scores = {
-        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced, gaps)
+        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced)
         for (task, agent), finished in done.items()
     }
     facts = {task: _facts(finished) for task, finished in on_task.items()}
@@ -252,7 +251,7 @@ def _scores_of(
         return unknown_scores(t)
 
 
-def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores], gaps: MeanGaps) -> AgentScores:
+def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
     scores = [reduced[run.key] for run in runs]
     first = scores[0] if scores else RunScores({}, {}, {})
     stated = dict.fromkeys(name for each in scores for name in each.diagnostics)
@@ -267,7 +266,8 @@ def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunSc
     )
     tolerances = np.array([run.facts.get("optimum_tol", np.nan) for run in runs])
     best = np.array([each.best for each in scores])
-    found.add_scale(np.array([gaps.of(run) for run in runs]), tolerances, best)
+    gaps = np.array([run.facts.get(MEAN_GAP, np.nan) for run in runs])
+    found.add_scale(np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan), tolerances, best)
     return found
 
 

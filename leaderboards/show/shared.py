@@ -235,11 +235,9 @@ class Site:
         return self.comparison_link(agent, others[0], task) if others else None
 
     def origin(self, task: str, agent: str) -> str:
-        """How many runs of a task and agent are verified, submitted or historical; "" if all are of this folder."""
+        """How many runs of a task and agent are verified or submitted; "" if all are of this folder."""
         counts = self._standings.get((task, agent), Counter())
-        return ", ".join(
-            f"{counts[word]} {word}" for word in ("verified", "submitted", "historical") if counts.get(word)
-        )
+        return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
 
     @functools.cached_property
     def code_files(self) -> dict[str, str]:

@@ -16,8 +16,8 @@ from leaderboards.text import visible
 
 __all__ = ["Provenance", "TrustLevel"]
 
-TrustLevel = Literal["local", "submitted", "verified", "historical"]
-"""How far a record is to be trusted. Historical ones are those of a board whose agent has changed since."""
+TrustLevel = Literal["local", "submitted", "verified"]
+"""How far a record is to be trusted."""
 
 
 class _Source(BaseModel):

@@ -176,9 +176,8 @@ class StoreView(ABC):
 
         Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
         then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
-        since 1970), `error` (traceback of a crash) and `standing` (local, submitted, verified or
-        historical). Labels are those of
-        `suite.json` where it names the run's environment or agent, else those the run was written with.
+        since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are
+        those of `suite.json` where it names the run's environment or agent, else those the run was written with.
 
         Raises:
             SuiteLostError: if `suite.json` is damaged.

@@ -32,7 +32,6 @@ from jaxtyping import Float
 
 from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
 from leaderboards.play.loops import are_portable
-from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import InstanceData, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import CLOCK
@@ -67,8 +66,8 @@ TOLERANCE = 1e-5
 """Relative and absolute tolerance where another CPU or another library build may round differently.
 
 Functions drawn with a smooth kernel differ most, since their matrix is nearly singular: by up to 1e-6 between the
-loops that OpenBLAS has for Haswell and for SkylakeX (environment variable OPENBLAS_CORETYPE), on "GPSample SE, d = 2"
-of core-v1.
+loops that OpenBLAS has for Haswell and for SkylakeX (environment variable OPENBLAS_CORETYPE), on draws of the
+SE kernel in two dimensions.
 """
 
 MARGIN = 0.1
@@ -350,8 +349,6 @@ def other_instance(run: RunEntry, facts: Mapping[str, float], data: InstanceData
             scores depend on it.
     """
     for name in {**run.facts, **facts}:
-        if name == MEAN_GAP and (name not in run.facts or name not in facts):  # of an older version
-            continue
         one, other = run.facts.get(name, math.nan), facts.get(name, math.nan)
         if not np.isclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
             return f"states another instance: {name} is {one!r}, and {other!r} here"

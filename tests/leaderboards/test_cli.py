@@ -170,7 +170,7 @@ def test_a_ranking_names_a_board_that_there_is_not(call: Call, suite: Path, tmp_
     assert code == 2
     assert "--against" in err
     assert "nosuch" in err
-    code, _, err = call("ranking", "core-v1", "--against", "core-v1")
+    code, _, err = call("ranking", "core-v2", "--against", "core-v2")
     assert code == 2
     assert "--against: expected a results folder" in err
 
@@ -380,21 +380,13 @@ def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_
     assert call("run", suite, "--out", tmp_path / "r", "--executor", "serial")[0] == 0, "it is not asked for now"
 
 
-@pytest.mark.parametrize("more", [(), ("--together",)], ids=["", "together"])
-def test_a_run_that_takes_too_long(call: Call, suite: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_a_run_that_takes_too_long(call: Call, suite: Path, tmp_path: Path) -> None:
     hangs = players.path(players.Hangs)
     code, text, _ = call(
-        "run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", hangs, "--timeout", 0.5, *more
+        "run", suite, "--out", tmp_path / "r", "--executor", "serial", "--agent", hangs, "--timeout", 0.5
     )
     assert code == 1
     assert "(4 done, 2 timeout)" in text
-
-
-def test_together_is_accepted_and_plays_the_same_runs(call: Call, suite: Path, tmp_path: Path) -> None:
-    arguments = ("run", suite, "--out", tmp_path, "--executor", "serial")
-    assert call(*arguments, "--together")[0] == 0
-    code, text, _ = call(*arguments)
-    assert (code, "nothing was missing" in text) == (0, True)
 
 
 def test_limits_that_cannot_be_kept_are_refused(call: Call, suite: Path, tmp_path: Path) -> None:

@@ -196,14 +196,6 @@ def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "res").exists()
 
 
-def test_together_is_accepted_and_plays_the_same_runs(tmp_path: Path) -> None:
-    together = quiet(keys(), out=tmp_path / "res", together=True, timeout=60.0)
-    assert together.runs()["status"].eq("done").all()
-    report = quiet(keys(), out=tmp_path / "res").report
-    assert report is not None
-    assert report.before == len(together.runs())
-
-
 @pytest.mark.slow
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.archive import describe
 from leaderboards.archive import sign_offs as module
 from leaderboards.archive.describe import DESCRIPTION_FILES, citation, curve_table, describe_board, run_table
-from leaderboards.archive.read import Board, board, board_names
+from leaderboards.archive.read import Board, board
 from leaderboards.archive.sign_offs import SignOff, sign_offs
 from leaderboards.store.kept import KEPT
 
@@ -65,22 +64,18 @@ def test_a_run_of_which_nothing_is_kept_has_no_number(own: Board, monkeypatch: p
 
 
 def test_the_datasheet_says_what_is_declared(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    faults = {"faults": {"small": ["Its tasks are too few."]}, "generation": {}}
     signed = {"small": {"Uniform": SignOff("an author of nothing", "https://example.org/1")}}
-    monkeypatch.setattr(describe, "_known_faults", lambda: faults)
     monkeypatch.setattr(module, "sign_offs", lambda: signed)
     describe_board(own, tmp_path)
     text = (tmp_path / "datasheet.md").read_text()
-    assert "- Its tasks are too few." in text
+    assert "- Runs were played while others ran" in text
     row = next(line for line in text.splitlines() if line.startswith("| Uniform |"))
     assert row.endswith("| not declared | an author of nothing: https://example.org/1 |")
     assert own.sha256 in text
 
 
-def test_faults_and_sign_offs_name_boards_and_rows_that_there_are() -> None:
-    faults, signed = describe._known_faults(), sign_offs()
-    assert {*faults["faults"], *faults["generation"], *signed} <= set(board_names())
-    for name, rows in signed.items():
+def test_sign_offs_name_boards_and_rows_that_there_are() -> None:
+    for name, rows in sign_offs().items():
         agents = {file.agent for file in board(name).index.files.values()}
         assert set(rows) <= agents
 

@@ -81,9 +81,9 @@ def test_a_part_is_named_by_its_whole_and_has_no_pages(
 
 @pytest.mark.slow
 def test_boards_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("boxes-v1", "feedback-v1"), ()))
+    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("boxes-v2", "feedback-v1"), ()))
     front = build_front(tmp_path, workers=2)
-    for name in ("boxes-v1", "feedback-v1"):
+    for name in ("boxes-v2", "feedback-v1"):
         assert f"SHA-256 of the index: {leaderboards.board(name).sha256}" in front.read_text()
         assert (tmp_path / "board" / name / "index.html").is_file()
 

@@ -449,13 +449,13 @@ def test_damaged_results_and_other_suites_are_named(here: Here, tmp_path: Path) 
     folder, _ = here
     make_submission(folder / "res", folder / "sub")
     path = folder / "sub" / "submission.json"
-    path.write_text(path.read_text().replace('"small"', '"core-v1"'))
+    path.write_text(path.read_text().replace('"small"', '"core-v2"'))
     archive = folder / "sub" / "results.zip"
     with zipfile.ZipFile(archive, "a") as packed:
         packed.writestr("stray.parquet", b"x")
     found = faults(open_submission(folder / "sub", tmp_path / "a"))
     assert "results: 'stray.parquet': it is not listed" in found
-    assert "the results are not of suite 'core-v1'" in found
+    assert "the results are not of suite 'core-v2'" in found
 
 
 def test_what_nobody_else_can_play_is_not_submitted(here: Here, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from leaderboards.score.instances import check_size
 
 import leaderboards
 from leaderboards.archive.holdout import _drawn
@@ -21,7 +22,6 @@ from leaderboards.archive.read import Board
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite, parse_suite
-from leaderboards.score.scale import instance_mean_gap
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command
 from leaderboards.show.instances import first_instance
@@ -77,11 +77,10 @@ def test_members_are_balanced_and_the_same_for_all_agents_of_a_repetition() -> N
 def test_tasks_that_are_no_families_have_the_specs_keys_and_texts_that_they_had() -> None:
     spec = next(spec for spec in family().specs() if spec.env.label == "RKHS")
     assert "member" not in spec.to_dict()
-    # Of a run of the board core-v1, as its file has it.
-    board = Board(Path(leaderboards.__file__).parent / "boards" / "core-v1")
-    listed = {spec.key for spec in load_suite("core-v1").specs()}
+    board = Board(Path(leaderboards.__file__).parent / "boards" / "feedback-v1")
+    listed = {spec.key for spec in load_suite("feedback-v1").specs()}
     assert board.done_keys() <= listed
-    frozen = load_suite("core-v1").frozen().model_dump(mode="json")
+    frozen = load_suite("feedback-v1").frozen().model_dump(mode="json")
     assert all(entry.keys().isdisjoint({"members", "kernels"}) for entry in frozen["environments"])
 
 
@@ -246,7 +245,7 @@ def test_the_size_of_a_member_is_checked_as_that_of_its_environment() -> None:
     """Results may be a stranger's."""
     spec = replace(of_family(family())[0], env=Ref("GPBandit/RKHS-v0"), member={"n_arms": 10**9})
     with pytest.raises(ValueError, match="arms"):
-        instance_mean_gap(spec)
+        check_size(spec.built.kwargs)
 
 
 def test_hold_out_instances_are_of_all_members_in_turn() -> None:

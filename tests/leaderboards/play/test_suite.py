@@ -154,14 +154,14 @@ def test_an_id_is_an_entry(tmp_path: Path) -> None:
 
 def test_a_part_of_a_suite(tmp_path: Path) -> None:
     path = tmp_path / "part.toml"
-    keys = {"name": '"part"', "description": '"x"', "part_of": '"core-v1"', "tasks": '["RKHS SE, d = 1, F = 1"]'}
+    keys = {"name": '"part"', "description": '"x"', "part_of": '"feedback-v1"', "tasks": '["BPEF1"]'}
     keys["repetitions"] = "2"
 
     def written(keys: dict[str, str]) -> str:
         path.write_text("".join(f"{key} = {value}\n" for key, value in keys.items()))
         return str(path)
 
-    part, whole = load_suite(written(keys)), load_suite("core-v1")
+    part, whole = load_suite(written(keys)), load_suite("feedback-v1")
     assert {spec.key for spec in part.specs()} < {spec.key for spec in whole.specs()}
     assert (len(part.tasks), part.tasks[0].repetitions, len(part.agents)) == (1, 2, len(whole.agents))
     without = {key: value for key, value in keys.items() if key != "description"}
@@ -208,13 +208,11 @@ def test_an_agent_that_cannot_be_built_is_named_with_the_error(
 
 def test_a_suite_knows_what_it_was_given_as(tmp_path: Path) -> None:
     path = tmp_path / "quick.toml"
-    path.write_text(
-        'part_of = "core-v1"\nname = "quick"\ndescription = ""\nrepetitions = 2\ntasks = ["RKHS SE, d = 1, F = 1"]\n'
-    )
+    path.write_text('part_of = "feedback-v1"\nname = "quick"\ndescription = ""\nrepetitions = 2\ntasks = ["BPEF1"]\n')
     named, there = load_suite("quick"), load_suite(str(path))
     assert (source_of(named), source_of(named.frozen())) == ("quick", "quick")
     assert source_of(there) == str(path)
-    assert source_of(load_suite("core-v1/holdout")) == "core-v1/holdout"
+    assert source_of(load_suite("feedback-v1/holdout")) == "feedback-v1/holdout"
     before = {"source": ""}
     assert source_of(named.model_copy(update=before)) == "quick", "as kept by earlier versions"
     assert source_of(there.model_copy(update=before)) == "", "given in Python, under the name of another"

@@ -68,9 +68,9 @@ def test_tasks_are_grouped_by_what_they_are(
 
 
 @pytest.mark.slow
-def test_boards_of_the_first_generation_have_all_groups_but_two() -> None:
+def test_boards_have_all_groups() -> None:
     full: set[str] = set()
-    for name in ("core-v1", "boxes-v1", "feedback-v1"):
+    for name in ("core-v2", "boxes-v2", "feedback-v1"):
         summary = summarise(leaderboards.board(name), n_points=2)
         instances = {}
         for task in summary.tasks:
@@ -81,7 +81,7 @@ def test_boards_of_the_first_generation_have_all_groups_but_two() -> None:
             if instance is not None:
                 instances[task] = instance
         full |= grouped(summary, instances).keys()
-    assert {group.name for group in GROUPS} - full == {"misspecification", "noise"}
+    assert {group.name for group in GROUPS} == full
 
 
 def test_without_instances_the_settings_tell_what_they_can(

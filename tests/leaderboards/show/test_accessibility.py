@@ -63,14 +63,14 @@ def test_no_page_has_a_fault(axe: Path, tmp_path: Path, real: Path, open_page: O
 def test_the_front_page_and_a_board_have_no_fault(
     axe: Path, tmp_path: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of each form of card the smallest board, of an earlier generation and with guarantees; and a crowded board."""
+    """Of each form of card the smallest board, and the one with guarantees; and a crowded board."""
     audited = {name: parts for name, parts in board_parts().items() if load_suite(name).audit is not None}
-    monkeypatch.setattr(front_page, "board_parts", lambda: {"boxes-v1": ("boxes-lite",), **audited})
+    monkeypatch.setattr(front_page, "board_parts", lambda: {"feedback-v1": (), **audited})
     with monkeypatch.context() as alone:  # their own pages are not looked at
         alone.setattr(front_page, "write_site", lambda *_: None)
         front = build_front(tmp_path)
-    pages = tmp_path / "board" / "core-lite"
-    build_page(board("core-lite"), out=pages, front=tmp_path)
+    pages = tmp_path / "board" / "core-v2-lite"
+    build_page(board("core-v2-lite"), out=pages, front=tmp_path)
     agent = sorted((pages / "site").glob("agent-bbkb*.html"))[0]
     views = [(front, DESKTOP, "light"), (front, PHONE, "dark"), (pages / "index.html", PHONE, "light")]
     crowded = sorted((pages / "site").glob("env-rkhs*.html"))[0]  # most of its curves are left out at first

@@ -114,7 +114,7 @@ def test_many_curves_begin_with_those_that_lead(crowd: Path, open_page: Open) ->
 def test_agents_of_the_folder_are_drawn_wherever_they_rank(crowd: Path) -> None:
     summary = summarise(Store(crowd))
     worst = make_site(summary).best_agents("RKHS")[-1]
-    joined = replace(summary, against="core-v1", rivals=frozenset(summary.agents) - {worst})
+    joined = replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {worst})
     listed = list(summary.agents)
     assert set(make_site(joined).legend(listed, ["RKHS"])["pinned"]) == {"Uniform", worst}
     assert make_site(summary).legend(listed, ["RKHS"])["pinned"] == ["Uniform"]

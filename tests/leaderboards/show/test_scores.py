@@ -135,7 +135,7 @@ def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path
         one = replace(record(env, Ref("Uniform"), repetition), facts={"optimum": 1.0, MEAN_GAP: 1.0})
         for agent in (Ref("Uniform"), Ref("Random")):
             store.write(replace(one, spec=replace(one.spec, agent=agent)))
-    summary = replace(summarise(store), against="core-v1", rivals=frozenset({"Random"}))
+    summary = replace(summarise(store), against="core-v2", rivals=frozenset({"Random"}))
     (table,) = score_tables(make_site(summary))
     assert [(row.agent, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
 
@@ -207,7 +207,7 @@ def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> No
             store.write(record(env, agent, repetition))
     summary = summarise(store)
     last = [agent for agent in make_site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
-    site = make_site(replace(summary, against="core-v1", rivals=frozenset(summary.agents) - {last}))
+    site = make_site(replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {last}))
     assert last not in site.best_agents("RKHS")[:8]
     drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS").drawing))
     assert set(drawn) == {*site.best_agents("RKHS")[:8], "Uniform", last}

@@ -103,16 +103,16 @@ def test_merged_shards_are_the_whole(tmp_path: Path) -> None:
 def test_merged_shards_name_the_board_that_they_were_played_against(tmp_path: Path) -> None:
     parts = [played(tmp_path / str(i), shard(specs(2), f"{i}/2")).directory for i in (1, 2)]
     other = played(tmp_path / "other", specs(1)).directory
-    for part, board in zip((*parts, other), ("board", "board", "core-v1")):
+    for part, board in zip((*parts, other), ("board", "board", "core-v2")):
         write_note(part, board)
     merge(parts, tmp_path / "all")
     assert noted(tmp_path / "all") == "board"
     merge(parts, tmp_path / "all")
     plain = played(tmp_path / "plain", specs(1)).directory
     for sources, target, said in (
-        ((*parts, other), "new", "1 was played against the board 'board' and .*other against the board 'core-v1': exp"),
+        ((*parts, other), "new", "1 was played against the board 'board' and .*other against the board 'core-v2': exp"),
         ((plain, parts[0]), "new", "plain was played against no board and .*1 against the board 'board'"),
-        ((other,), "all", "other was played against the board 'core-v1' and .*all against the board 'board'"),
+        ((other,), "all", "other was played against the board 'core-v2' and .*all against the board 'board'"),
         ((plain,), "all", "plain was played against no board and .*all against the board 'board'"),
         ((parts[0],), "plain", "1 was played against the board 'board' and .*plain against no board"),
     ):

@@ -34,13 +34,13 @@ def path(cheat: type) -> str:
     return f"{cheat.__module__}:{cheat.__qualname__}"
 
 
-@pytest.mark.parametrize("name", ["core-v1", "boxes-v1", "feedback-v1"])
+@pytest.mark.parametrize("name", ["core-v2", "boxes-v2", "feedback-v1"])
 @pytest.mark.slow
 def test_no_row_of_a_board_is_flagged(name: str) -> None:
     found = screen(board(name))
     assert len(found) == len({run.spec.agent.key for run in board(name).entries().values()})
     assert [str(one) for one in found if one.flagged] == []
-    assert any(one.runs for one in found) == (name != "boxes-v1")
+    assert any(one.runs for one in found) == (name != "boxes-v2")
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_commands_say_of_a_board_what_can_be_told(
     monkeypatch.setattr("leaderboards.verify.screen._INSTANCES", 2)
     assert not say_screen(played(tmp_path / "arms", "Uniform", n=2), every=False)
     assert capsys.readouterr().out.startswith("screen: none of 1 agents pulls the best arm first")
-    assert not say_screen(board("boxes-lite"), every=False)
+    assert not say_screen(board("boxes-v2-lite"), every=False)
     assert capsys.readouterr().out.startswith("screen: no run is on drawn functions of finite arms")
 
 
