@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from leaderboards.score.instances import check_size
 
 import leaderboards
 from leaderboards.archive.holdout import _drawn
@@ -22,6 +21,7 @@ from leaderboards.archive.read import Board
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite, parse_suite
+from leaderboards.score.instances import check_size
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command
 from leaderboards.show.instances import first_instance
