@@ -1,17 +1,16 @@
-"""Late feedback: the laws of delays, what a policy may know of them, and the clocks that say when it is due."""
+"""Delays of feedback: what a policy may know of them, and the laws that they are drawn from."""
 
 from __future__ import annotations
 
-import heapq
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpbandit_envs.arguments import as_count, as_number
+from gpbandit_envs.arguments import as_count, as_number, positive_number
 
-__all__ = ["ConstantLaw", "Delay", "DelayLaw", "GeometricLaw", "PoissonLaw", "StepClock", "WorkerClock"]
+__all__ = ["ConstantLaw", "Delay", "DelayLaw", "GeometricLaw", "ParetoLaw", "PoissonLaw"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,48 +43,44 @@ class DelayLaw(ABC):
     """A distribution of delays, in whole steps."""
 
     @property
-    @abstractmethod
-    def stated(self) -> Delay:
-        """What a policy may know of it."""
+    def stated(self) -> Delay | None:
+        """What a policy may know of it; None if it has no such form."""
+        return None
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator) -> int:
-        """A delay."""
+    def draw(self, rng: np.random.Generator) -> float:
+        """A delay, a whole number."""
 
 
 @dataclass(frozen=True)
 class ConstantLaw(DelayLaw):
-    """Every delay is `steps`.
+    """Every delay is `steps`, a whole number >= 0."""
 
-    Attributes:
-        steps: A whole number >= 0.
-    """
-
-    steps: int
+    steps: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", as_count("delay", self.steps, 0))
+        object.__setattr__(self, "steps", as_count("steps", self.steps, 0))
 
     @property
     def stated(self) -> Delay:
         return Delay(mean=self.steps)
 
-    def draw(self, rng: np.random.Generator) -> int:
+    def draw(self, rng: np.random.Generator) -> float:
         return self.steps
 
 
 @dataclass(frozen=True)
-class GeometricLaw(DelayLaw):
-    """`P(D = n) = p (1 - p)^n` with `p = 1 / (1 + mean)`: memoryless.
-
-    Attributes:
-        mean: Mean delay, >= 0.
-    """
-
+class _MeanLaw(DelayLaw):
     mean: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _mean(self.mean))
+        mean = as_number("mean", self.mean, "a finite number >= 0", lambda number: number >= 0)
+        object.__setattr__(self, "mean", mean)
+
+
+@dataclass(frozen=True)
+class GeometricLaw(_MeanLaw):
+    """`P(D = n) = p (1 - p)^n` with `p = 1 / (1 + mean)` and `mean >= 0`: memoryless."""
 
     @property
     def stated(self) -> Delay:
@@ -101,17 +96,8 @@ class GeometricLaw(DelayLaw):
 
 
 @dataclass(frozen=True)
-class PoissonLaw(DelayLaw):
-    """`P(D = n) = mean^n e^-mean / n!`.
-
-    Attributes:
-        mean: Mean delay, >= 0.
-    """
-
-    mean: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", _mean(self.mean))
+class PoissonLaw(_MeanLaw):
+    """`P(D = n) = mean^n e^-mean / n!` with `mean >= 0`: light tails."""
 
     @property
     def stated(self) -> Delay:
@@ -122,8 +108,19 @@ class PoissonLaw(DelayLaw):
         return int(rng.poisson(self.mean))
 
 
-def _mean(mean: float) -> float:
-    return as_number("mean", mean, "a finite number >= 0", lambda number: number >= 0)
+@dataclass(frozen=True)
+class ParetoLaw(DelayLaw):
+    """`D = floor(X)` with `P(X > x) = (1 + x / scale)^-shape`: heavy tails, no mean for `shape <= 1`; both are > 0."""
+
+    shape: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "scale"):
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
+
+    def draw(self, rng: np.random.Generator) -> float:
+        return float(np.floor(self.scale * rng.pareto(self.shape)))
 
 
 def _sub_exponential(mean: float, tail: float, largest: float) -> Delay:
@@ -132,67 +129,3 @@ def _sub_exponential(mean: float, tail: float, largest: float) -> Delay:
     Then `2 log E exp(s (D - mean)) / s^2` grows with s, up to `largest` times `2 tail^2` at `s = 1 / tail`.
     """
     return Delay(mean=mean, scale=tail * math.sqrt(2 * largest), tail=tail)
-
-
-class StepClock:
-    """Time in steps; feedback is due a number of steps after that of its evaluation.
-
-    Attributes:
-        now: The step, from 0.
-    """
-
-    def __init__(self) -> None:
-        self.now: float = 0
-
-    def step(self) -> None:
-        """Go on to the next step."""
-        self.now += 1
-
-    def start(self, delay: float) -> float:
-        """Start an evaluation; the step at which its feedback is due."""
-        return self.now + delay
-
-    def wait(self, until: float) -> float:
-        """Let time pass until a step, unless it has passed already; the step it is then."""
-        self.now = max(self.now, until)
-        return self.now
-
-
-class WorkerClock:
-    """Simulated time of workers that evaluate in parallel, in the unit of the cost; feedback is due when one is done.
-
-    Args:
-        workers: Number of workers, >= 1.
-
-    Attributes:
-        now: The time, from 0.
-    """
-
-    def __init__(self, workers: int) -> None:
-        self.now = 0.0
-        self._workers = workers
-        self._ends: list[float] = []  # heap, of the evaluations that run
-
-    @property
-    def free(self) -> int:
-        """Number of workers without work; one that has just finished has some until `wait` says so."""
-        return self._workers - len(self._ends)
-
-    def start(self, cost: float) -> float:
-        """Start an evaluation now, or as soon as a worker is free; the time at which it is done."""
-        if self.free:
-            end = self.now + cost
-            heapq.heappush(self._ends, end)
-        else:
-            self.now = self._ends[0]
-            end = self.now + cost
-            heapq.heapreplace(self._ends, end)
-        return end
-
-    def wait(self) -> float:
-        """Let time pass until the next evaluation is done, if any runs; the time it is then."""
-        if self._ends:
-            self.now = self._ends[0]
-        while self._ends and self._ends[0] <= self.now:
-            heapq.heappop(self._ends)
-        return self.now

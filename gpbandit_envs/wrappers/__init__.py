@@ -1,4 +1,4 @@
-"""When feedback comes back: in batches, or late."""
+"""Channels as Gymnasium wrappers: feedback in batches, or late."""
 
 from gpbandit_envs.wrappers.batch import BatchFeedback
 from gpbandit_envs.wrappers.delay import DelayedFeedback

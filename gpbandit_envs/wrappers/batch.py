@@ -11,24 +11,11 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector.utils import batch_space
 
 from gpbandit_envs.arguments import positive_int, shown
+from gpbandit_envs.channels import Channel
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BatchFeedback"]
-
-
-def _offers(bandit: gym.Env[Any, Any]) -> bool:
-    """Whether the steps of a bandit offer only some of its arms.
-
-    Raises:
-        TypeError: if it is none.
-    """
-    if isinstance(bandit, BanditEnv):  # whose problem may be that of the instance, which a reset draws
-        return bandit.recipe.offers is not None
-    problem = getattr(bandit, "problem", None)
-    if not isinstance(problem, Problem):
-        raise TypeError(f"env: expected a bandit environment, with a Problem as its `problem`, got {bandit}")
-    return problem.contexts
 
 
 class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordConstructorArgs):
@@ -53,6 +40,9 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         env: A bandit environment; a time limit inside counts evaluations, one outside counts batches.
         batch_size: Number of actions `q` in a batch; also an attribute.
 
+    Attributes:
+        channel: When feedback arrives.
+
     Raises:
         TypeError: if the environment is no bandit, its action is not one arm or one point, or its steps offer only
             some of the arms.
@@ -63,7 +53,14 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         q = positive_int("batch_size", batch_size)
         RecordConstructorArgs.__init__(self, batch_size=q)
         super().__init__(env)
-        if _offers(env.unwrapped):
+        bandit: Any = env.unwrapped
+        if isinstance(bandit, BanditEnv):  # whose problem may be that of the instance, which a reset draws
+            offers = bandit.recipe.offers is not None
+        elif isinstance(problem := getattr(bandit, "problem", None), Problem):
+            offers = problem.contexts
+        else:
+            raise TypeError(f"env: expected a bandit environment, with a Problem as its `problem`, got {bandit}")
+        if offers:
             raise TypeError("env: each step offers other arms, and the actions of a batch are chosen before")
         space = env.action_space
         if not isinstance(space, (gym.spaces.Discrete, gym.spaces.Box)):
@@ -74,6 +71,7 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
                 "BatchFeedback around the bandit, once, and delays and wrappers of observations around BatchFeedback"
             )
         self.batch_size = q
+        self.channel = Channel("batch", (q,))
         self._each: gym.spaces.Discrete | gym.spaces.Box = space
         self.action_space = batch_space(space, q)
         self.observation_space = gym.spaces.Dict(

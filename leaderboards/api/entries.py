@@ -17,6 +17,7 @@ import agents as policies
 from agents import Agent
 from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.build import AgentLike, check_as_made, describe_env, given_agent
+from leaderboards.play.feedback import inside_feedback
 from leaderboards.play.spec import canonical_json, describe
 from leaderboards.play.suite import AgentEntry, EnvironmentEntry, Suite, SuiteError, load_suite, parse_suite
 
@@ -47,7 +48,8 @@ def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, Suite
         raise TypeError(f"suite: expected a name, a path, a mapping or a Suite, got {suite!r}")
     keys = dict(suite)
     if "environments" in keys:
-        keys["environments"] = [_env_entry(env) for env in _several("environments", keys["environments"])]
+        feedback = keys.get("feedback")
+        keys["environments"] = [_env_entry(env, feedback) for env in _several("environments", keys["environments"])]
     own = _agent_entries(keys.pop("agents", ()))
     if own:
         return parse_suite({**keys, "agents": own}).with_agents(further)
@@ -61,9 +63,10 @@ def _several(name: str, things: Any) -> list[Any]:
     return list(things)
 
 
-def _env_entry(env: Any) -> EnvironmentEntry | dict[str, Any]:
-    if isinstance(env, Mapping | EnvironmentEntry):
-        return env if isinstance(env, EnvironmentEntry) else dict(env)
+def _env_entry(given: Any, feedback: str | None) -> EnvironmentEntry | dict[str, Any]:
+    if isinstance(given, Mapping | EnvironmentEntry):
+        return given if isinstance(given, EnvironmentEntry) else dict(given)
+    env, feedback = inside_feedback(given, feedback)
     ref = describe_env(env)
     if ref.id.startswith("object:"):
         raise TypeError(
@@ -71,7 +74,7 @@ def _env_entry(env: Any) -> EnvironmentEntry | dict[str, Any]:
             "or take gpbandit_envs.from_table or from_function"
         )
     check_as_made("environments", env)
-    return EnvironmentEntry(id=ref.id, kwargs=dict(ref.kwargs))
+    return EnvironmentEntry(id=ref.id, kwargs=dict(ref.kwargs), feedback=None if env is given else feedback)
 
 
 def _agent_entries(agents: Any) -> list[AgentEntry]:

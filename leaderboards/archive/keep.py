@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.feedback import parse_feedback
+from gpbandit_envs.channels import as_channel
 from leaderboards.score.scores import COLUMNS, best_times, reduce_run
 from leaderboards.store.kept import KEPT, KeptRun, trace_digest
 from leaderboards.store.run_file import RunEntry
@@ -27,6 +27,6 @@ def keep(run: RunEntry, trace: pd.DataFrame) -> KeptRun:
     if np.isnan(columns["regret"]).all() and np.isfinite(mean).all():
         best, columns = float(mean.max()), {**columns, "regret": -mean}
     t = best_times(run.spec.horizon)
-    scores = reduce_run(columns, t, parse_feedback(run.spec.feedback))
+    scores = reduce_run(columns, t, as_channel(run.spec.feedback))
     finals = {name: scores.finals[name] for name in KEPT}
     return KeptRun(t, {name: scores.curves[name] for name in KEPT}, finals, best, trace_digest(trace))

@@ -19,6 +19,7 @@ from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import check_as_made, describe_agent, describe_env, horizon_of
+from leaderboards.play.feedback import inside_feedback
 from leaderboards.play.spec import RunSpec
 from leaderboards.score.statistics import LEVEL, Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary
@@ -211,7 +212,7 @@ def audit_band(
     delta: float | None = None,
     checkpoints: int = CHECKPOINTS,
     seed: int = 0,
-    feedback: str = "on_request",
+    feedback: str | None = None,
 ) -> BandReport:
     """Play repetitions and measure the band at log-spaced checkpoints, without a results folder.
 
@@ -223,7 +224,7 @@ def audit_band(
         delta: Failure probability to hold the agent to; by default its own.
         checkpoints: How many a run has.
         seed: Root seed of all streams.
-        feedback: Feedback model, see `leaderboards.play.feedback`.
+        feedback: Feedback model, see `gpbandit_envs.channels`.
 
     Raises:
         AuditError: if the agent states no band, or the environment does not know its means.
@@ -234,6 +235,7 @@ def audit_band(
         raise ValueError(f"repetitions: expected at least 1, got {repetitions!r}")
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta: expected a number in (0, 1) or None, got {delta!r}")
+    env, feedback = inside_feedback(env, feedback)
     check_as_made("env", env)
     env_ref, agent_ref, horizon = describe_env(env), describe_agent(agent), horizon_of(env, horizon)
     audits = []

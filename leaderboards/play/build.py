@@ -9,7 +9,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,7 +22,6 @@ from agents.core.registry import load_entry_point
 from gpbandit_envs.arguments import as_count, did_you_mean
 from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
-from gpbandit_envs.wrappers.layers import layers
 from leaderboards.play.spec import Ref, RunSpec
 
 __all__ = [
@@ -40,6 +39,7 @@ __all__ = [
     "horizon_of",
     "is_findable",
     "is_own_env",
+    "layers",
     "load_class",
     "loaded_agent",
     "missing_extra",
@@ -78,6 +78,13 @@ def describe_env(env: EnvLike) -> Ref:
     return Ref(*_pair(env, "env", "an environment"))
 
 
+def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
+    """The wrappers around an environment, from the outside in."""
+    while isinstance(env, gym.Wrapper):
+        yield env
+        env = env.env
+
+
 def check_as_made(argument: str, env: EnvLike) -> None:
     """Check that an environment, if an object is given, is what its reference builds again: nothing was put around it.
 
@@ -86,7 +93,7 @@ def check_as_made(argument: str, env: EnvLike) -> None:
     """
     if not isinstance(env, gym.Env) or env.spec is None:
         return
-    around = [type(layer) for layer in reversed(layers(env))]
+    around = [type(layer) for layer in layers(env)][::-1]
     own = next((i for i, layer in enumerate(around) if layer in _MADE), 0)  # those of the entry point itself
     registration = gym.registry.get(env.spec.id)
     registered = () if registration is None else registration.additional_wrappers[own:]
@@ -98,8 +105,7 @@ def check_as_made(argument: str, env: EnvLike) -> None:
         raise TypeError(
             f"{argument}: expected an environment as gymnasium.make returns it, since its id and arguments build it "
             f"anew for each run, got one inside {', '.join(layer.__name__ for layer in rest)}: register with "
-            "gymnasium.register what puts the wrapper around it, and give that id; late feedback is asked for by "
-            "feedback='delay:d', 'batch:q' or the like"
+            "gymnasium.register what puts the wrapper around it, and give that id"
         )
 
 

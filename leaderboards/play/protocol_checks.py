@@ -14,8 +14,9 @@ from jaxtyping import Bool, Float
 from agents import Actions, Agent, Capabilities, Pending
 from agents.core.protocol import PROBLEM_FIELDS, Need
 from gpbandit_envs.arguments import LARGEST, moderate, shown
+from gpbandit_envs.channels import as_channel
 from gpbandit_envs.problem import Problem
-from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.feedback import unfit_for
 
 __all__ = [
     "AGENT",
@@ -118,7 +119,7 @@ def incompatibility(agent: Agent, problem: Problem, feedback: str) -> str | None
             f"the agent needs {' and '.join(unstated)}, which neither the problem description nor its arguments "
             f"state{advice}"
         )
-    return parse_feedback(feedback).incompatibility(capabilities)
+    return unfit_for(as_channel(feedback), capabilities)
 
 
 def check_offer(info: Any, n_arms: int) -> Bool[np.ndarray, " A"]:

@@ -29,12 +29,12 @@ from threadpoolctl import ThreadpoolController
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
+from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.problem import Certificate, Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from gpbandit_envs.wrappers.layers import layers
 from leaderboards.play.build import (
     AgentLike,
     EnvLike,
@@ -45,9 +45,10 @@ from leaderboards.play.build import (
     describe_env,
     horizon_of,
     is_own_env,
+    layers,
     pinned,
 )
-from leaderboards.play.feedback import Channel, parse_feedback
+from leaderboards.play.feedback import inside_feedback, stated_with
 from leaderboards.play.mean_gap import MEAN_GAP, mean_gap
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.protocol_checks import (
@@ -140,7 +141,8 @@ def begin(
             if reason is not None:
                 raise IncompatibleError(reason)
             agent.reset(_told(problem, agent), generator(spec, "agent"))
-        channel = parse_feedback(spec.feedback).channel(agent.capabilities, spec.horizon, generator(spec, "delay"))
+        most = spec.horizon if agent.capabilities.batch == "adaptive" else 1
+        channel = as_channel(spec.feedback).queue(generator(spec, "delay"), most)
         loop = Loop(played, agent, problem, channel, spec.horizon)
         if saved is not None:
             agent.load_state_dict(saved.agent)
@@ -184,14 +186,13 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_req
     for layer in layers(env):
         if isinstance(layer, BatchFeedback | DelayedFeedback):
             raise EnvError(
-                f"env: expected one whose feedback is immediate, got one inside {type(layer).__name__}; the harness "
-                "delivers feedback itself: give it the environment without a feedback wrapper and say "
-                "feedback='batch:q', 'delay:d' or the like"
+                f"env: expected an id of single evaluations, got one inside {type(layer).__name__}; register the "
+                f"environment inside it, and say feedback={layer.channel.text!r}"
             )
     space = env.action_space
     if not isinstance(space, gym.spaces.Discrete if problem.is_finite else gym.spaces.Box):
         raise EnvError(f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}")
-    return parse_feedback(feedback).stated(with_horizon(problem, horizon))
+    return stated_with(as_channel(feedback), with_horizon(problem, horizon))
 
 
 def _told(problem: Problem, agent: Agent) -> Problem:
@@ -214,7 +215,7 @@ def run(
     horizon: int | None = None,
     *,
     seed: int = 0,
-    feedback: str = "on_request",
+    feedback: str | None = None,
 ) -> RunRecord:
     """Let `agent` play one repetition on `env`.
 
@@ -223,19 +224,22 @@ def run(
     that broke off is small. Plugins are loaded for an id that is not registered yet.
 
     Args:
-        env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open.
+        env: An id, an `(id, kwargs)` pair, or an environment, which is reset and left open. Inside a `BatchFeedback` or
+            `DelayedFeedback` it is played with the feedback of that wrapper.
         agent: An id (or `"package.module:Class"`) or a class of agents, either also in a pair with its arguments, as
             `(id, kwargs)`; or an agent, which is reset.
         repetition: Which repetition, from 0.
         horizon: Number of evaluations; by default the time limit of the environment.
         seed: Root seed of all streams.
-        feedback: When feedback arrives, see `leaderboards.play.feedback`.
+        feedback: When feedback arrives, see `gpbandit_envs.channels`; by default on request.
 
     Raises:
-        ValueError: for an unknown id, a value out of range, or a horizon beyond the environment's time limit.
-        TypeError: for an unknown keyword, a class without an argument that it needs, or something that is neither id,
-            class, pair nor object.
+        ValueError: for an unknown id, a value out of range, a horizon beyond the environment's time limit, or another
+            feedback than that of a wrapper.
+        TypeError: for an unknown keyword, a class without an argument that it needs, something that is neither id,
+            class, pair nor object, or a wrapper whose feedback is no channel.
     """
+    env, feedback = inside_feedback(env, feedback)
     env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
     if not _registered(env, env_ref, agent_ref):
         load_plugins()
@@ -467,7 +471,7 @@ class Loop:
         trace: Their rows.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, channel: Channel, horizon: int) -> None:
+    def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, channel: Queue, horizon: int) -> None:
         self.env = env
         self.agent = agent
         self.problem = problem
@@ -644,7 +648,7 @@ class LoopState:
     t: int
     deliveries: int
     open: list[int]
-    channel: Channel
+    channel: Queue
     columns: dict[str, np.ndarray]
     states: dict[str, np.ndarray]
     offered: np.ndarray | None = None

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from gpbandit_envs.arguments import MANY
+from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import OWN
-from leaderboards.play.feedback import parse_feedback
 from leaderboards.text import visible
 
 __all__ = ["LONGEST_NAME", "MOST_RUNS", "Ref", "RunSpec", "canonical_json", "describe", "task_key"]
@@ -113,7 +113,7 @@ class RunSpec:
         repetition: Number of the repetition, from 0; it selects the instance, its noise and the agent's randomness.
         horizon: Number of evaluations `T`.
         seed: Root seed of all streams.
-        feedback: When feedback arrives, as text; see `leaderboards.play.feedback`.
+        feedback: When feedback arrives, as text; see `gpbandit_envs.channels`.
         member: Further settings of the environment in this repetition, of a task that is a family of environments;
             empty for any other task.
 
@@ -148,7 +148,7 @@ class RunSpec:
             if value > most:
                 raise ValueError(f"{name}: expected an integer of at most {most:,}, got a larger one")
             object.__setattr__(self, name, int(value))
-        object.__setattr__(self, "feedback", parse_feedback(self.feedback).text)
+        object.__setattr__(self, "feedback", as_channel(self.feedback).text)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RunSpec.from_dict, (self.to_dict(),)

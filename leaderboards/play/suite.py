@@ -30,9 +30,9 @@ from pydantic import (
 )
 
 from gpbandit_envs.arguments import MANY, did_you_mean
+from gpbandit_envs.channels import as_channel
 from gpbandit_envs.datasets import DataError, asked_once
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
-from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.record import Text, data_reason
 from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, task_key
 from leaderboards.play.streams import keyed
@@ -191,7 +191,7 @@ class EnvironmentEntry(_Entry):
     @field_validator("feedback")
     @classmethod
     def _known(cls, text: str | None) -> str | None:
-        return None if text is None else parse_feedback(text).text
+        return None if text is None else as_channel(text).text
 
 
 class AuditPlan(_Strict):
@@ -259,7 +259,7 @@ class Suite(_Strict):
         horizon: Number of evaluations of a run.
         repetitions: Number of repetitions of every pair.
         seed: Root seed of all streams.
-        feedback: When feedback arrives, see `leaderboards.play.feedback`.
+        feedback: When feedback arrives, see `gpbandit_envs.channels`.
         part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
         source: What `gpbandit run` takes for it, as it was given: the name of a suite or the path of a file; "" for a
             suite given in Python. Not stated in a file.
@@ -286,7 +286,7 @@ class Suite(_Strict):
     @field_validator("feedback")
     @classmethod
     def _known(cls, text: str) -> str:
-        return parse_feedback(text).text
+        return as_channel(text).text
 
     @field_validator("environments", "agents")
     @classmethod

@@ -26,7 +26,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from leaderboards.play.feedback import IMMEDIATE, FeedbackRule, parse_feedback
+from gpbandit_envs.channels import Channel, as_channel
+from leaderboards.play.feedback import words_of
 from leaderboards.score.metrics import BEST_SO_FAR, has_batches
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, mean_interval
@@ -193,7 +194,7 @@ def find_causes(
         uniform: The runs of uniform sampling there; None if it has none.
     """
     told = told or Told()
-    decisions = _decisions(scores, parse_feedback(task.feedback))
+    decisions = _decisions(scores, as_channel(task.feedback))
     wrong = _told_wrong(task.misspecification, told.needs)
     refuted = sum(audit.refuted for audit in audits)
     ends = _Ends.of(scores, uniform)
@@ -312,14 +313,14 @@ def _straight_from(t: np.ndarray, regret: Float[np.ndarray, "n p"]) -> np.ndarra
     return found
 
 
-def _decisions(scores: AgentScores, rule: FeedbackRule) -> Decisions | None:
+def _decisions(scores: AgentScores, rule: Channel) -> Decisions | None:
     T = int(scores.t[-1])
     if not has_batches(rule):
-        return None if IMMEDIATE[rule.name] == rule.value else Decisions(T, None, rule.words)
+        return None if rule.is_immediate else Decisions(T, None, words_of(rule))
     batches = float(np.mean(scores.finals["batches"]))
     if not batches <= (1 - _LEAST_SHARE) * T:  # NaN too
         return None
-    return Decisions(T, batches, "" if rule.name == "on_request" else rule.words)
+    return Decisions(T, batches, "" if rule.name == "on_request" else words_of(rule))
 
 
 def _exploration(scores: AgentScores, ends: _Ends, told: Told, audits: Sequence[KeptAudit]) -> Exploration | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leaderboards.play.feedback import parse_feedback
+from gpbandit_envs.channels import as_channel
 from leaderboards.score.summary import Summary
 
 __all__ = ["BATCHES", "SEQUENTIAL", "STATED", "batching"]
@@ -29,7 +29,7 @@ def batching(summary: Summary, agent: str) -> str:
     lengths = [
         float(scores.t[-1] / scores.finals["batches"].min())
         for task, about in summary.tasks.items()
-        if parse_feedback(about.feedback).name == "on_request"
+        if as_channel(about.feedback).name == "on_request"
         and (scores := summary.scores.get((task, agent))) is not None
         and np.isfinite(scores.finals["batches"]).all()
     ]

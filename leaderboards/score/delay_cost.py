@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leaderboards.play.feedback import IMMEDIATE, parse_feedback
+from gpbandit_envs.channels import as_channel
 from leaderboards.play.spec import canonical_json
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, paired_difference, ratio_interval
@@ -81,11 +81,11 @@ def delay_studies(summary: Summary) -> list[DelayStudy]:
     groups: dict[str, dict[str, dict[float, str]]] = {}
     bases: dict[str, str] = {}
     for name, task in summary.tasks.items():
-        rule = parse_feedback(task.feedback)
+        rule = as_channel(task.feedback)
         setting = canonical_json([task.env.identity, task.horizon, task.seed])
         if rule.name == "on_request":
             continue
-        if rule.value == IMMEDIATE[rule.name]:
+        if rule.is_immediate:
             bases.setdefault(setting, name)
         else:
             groups.setdefault(setting, {}).setdefault(rule.name, {})[rule.value] = name

@@ -34,8 +34,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from gpbandit_envs.delays import WorkerClock
-from leaderboards.play.feedback import FeedbackRule
+from gpbandit_envs.channels import Channel, WorkerClock
 
 __all__ = [
     "BEST_SO_FAR",
@@ -283,7 +282,7 @@ class RunColumns:
     batch: Num[np.ndarray, " T"]
     policy_seconds: Float[np.ndarray, " T"]
     cost: Float[np.ndarray, " T"]
-    rule: FeedbackRule
+    rule: Channel
     others: Mapping[str, Num[np.ndarray, " T"]] = field(default_factory=dict)
 
 
@@ -347,7 +346,7 @@ def register(metric: Metric) -> None:
     METRICS[metric.name] = metric
 
 
-def has_batches(rule: FeedbackRule) -> bool:
+def has_batches(rule: Channel) -> bool:
     """Whether feedback comes in batches, so that their number says how often the experiment waited for it.
 
     Under delays and with parallel workers almost every evaluation has a delivery of its own.
@@ -355,7 +354,7 @@ def has_batches(rule: FeedbackRule) -> bool:
     return rule.name in ("on_request", "batch")
 
 
-def workers_of(rule: FeedbackRule) -> int | None:
+def workers_of(rule: Channel) -> int | None:
     """How many evaluations run at once in the simulated experiment; None where there is no clock to simulate.
 
     Delays are counted in further evaluations, not in costs.

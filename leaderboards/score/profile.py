@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import WITH_DATA
-from leaderboards.play.feedback import parse_feedback
 from leaderboards.score.criteria import run_scores
 from leaderboards.score.instances import Instance
 from leaderboards.score.summary import Summary
@@ -92,7 +92,7 @@ class GroupScore:
 
 
 def _rule(facts: TaskFacts) -> str:
-    return parse_feedback(facts.task.feedback).name
+    return as_channel(facts.task.feedback).name
 
 
 GROUPS: tuple[TaskGroup, ...] = (
@@ -100,7 +100,7 @@ GROUPS: tuple[TaskGroup, ...] = (
         "batches",
         "Batches",
         "feedback in batches, or from parallel workers",
-        lambda facts: _rule(facts) in ("batch", "workers") and parse_feedback(facts.task.feedback).value > 1,
+        lambda facts: _rule(facts) in ("batch", "workers") and as_channel(facts.task.feedback).value > 1,
     ),
     TaskGroup("delay", "Delay", "delayed feedback", lambda facts: _rule(facts) in ("delay", "geometric", "poisson")),
     TaskGroup(

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd  # ranks by SciPy load `scipy.stats`, a tenth of the time of a short command
 from jaxtyping import Float
 
-from leaderboards.play.feedback import parse_feedback
+from gpbandit_envs.channels import as_channel
+from leaderboards.play.feedback import words_of
 from leaderboards.score.scores import Block
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
@@ -150,7 +151,7 @@ def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
     for (domain, feedback), tasks in classes.items():
         name = domain or "nothing finished"
         if several and domain:
-            name += f", {parse_feedback(feedback).words}"
+            name += f", {words_of(as_channel(feedback))}"
         named.setdefault(name, []).extend(tasks)
     return tuple(TaskClass(name, tuple(tasks)) for name, tasks in named.items())
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import LARGEST
-from leaderboards.play.feedback import FeedbackRule
+from gpbandit_envs.channels import Channel
 from leaderboards.score import metrics
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_intervals
 from leaderboards.store.kept import MOST_KEPT
@@ -187,7 +187,7 @@ def best_times(T: int) -> Int[np.ndarray, " q"]:
 
 
 def reduce_run(
-    trace: Mapping[str, np.ndarray], t: Int[np.ndarray, " p"], rule: FeedbackRule, diagnostics: Sequence[str] = ()
+    trace: Mapping[str, np.ndarray], t: Int[np.ndarray, " p"], rule: Channel, diagnostics: Sequence[str] = ()
 ) -> RunScores:
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `AgentScores.add_regret_ratio`.
 

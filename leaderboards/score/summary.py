@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.feedback import parse_feedback
+from gpbandit_envs.channels import as_channel
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
@@ -244,7 +244,7 @@ def _scores_of(
 ) -> RunScores:
     """The scores of a run; unknown ones where its columns make no sense."""
     try:
-        return reduce_run(trace, t, parse_feedback(task.feedback), diagnostics)
+        return reduce_run(trace, t, as_channel(task.feedback), diagnostics)
     except (ValueError, ArithmeticError) as error:
         # As of a submitted run whose batch numbers decrease; the file itself is sound.
         _log.warning("run %s in %s has no scores that make sense: %s", run.key[:8], store.path(run), error)

@@ -28,7 +28,7 @@ class Task:
         name: Its name on the page, unique in the folder.
         env: The environment.
         horizon: Number of evaluations `T`.
-        feedback: When feedback arrives, see `leaderboards.play.feedback`.
+        feedback: When feedback arrives, see `gpbandit_envs.channels`.
         knowledge: How true the stated kernel and noise are, one of `gpbandit_envs.problem.KNOWLEDGE_LEVELS`; "" if the
             runs do not say.
         misspecification: Factors by which a stated quantity is wrong.

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpbandit_envs.channels import IMMEDIATE
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport
-from leaderboards.play.feedback import IMMEDIATE
 from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, workers_of

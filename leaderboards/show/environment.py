@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
-from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric, has_batches
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
@@ -163,7 +163,7 @@ def _table_metrics(site: Site, task: str) -> list[Metric]:
     """Metrics with a column, the one that agents are ranked by first."""
     found = site.rankings[task]
     ranked_by = found.metric if found else site.ranked_by
-    batches = has_batches(parse_feedback(site.summary.tasks[task].feedback))
+    batches = has_batches(as_channel(site.summary.tasks[task].feedback))
     others = [
         metric
         for metric in METRICS.values()

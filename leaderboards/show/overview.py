@@ -10,8 +10,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
-from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.feedback import words_of
 from leaderboards.score.criteria import why_no_score
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
@@ -478,7 +479,7 @@ def _card(site: Site, task: str) -> TaskCard:
         else Markup(""),
         horizon=about.horizon,
         feedback=about.feedback,
-        in_words=parse_feedback(about.feedback).words,
+        in_words=words_of(as_channel(about.feedback)),
         in_suite=about.in_suite,
         knowledge=about.knowledge or _UNSAID,
         known=_KNOWN.get(about.knowledge, f"knowledge {_UNSAID}"),

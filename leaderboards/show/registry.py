@@ -16,8 +16,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from gpbandit_envs.channels import Channel, as_channel
 from leaderboards.audit.report import AuditReport
-from leaderboards.play.feedback import FeedbackRule, parse_feedback
 from leaderboards.score.rankings import OverallRanking
 from leaderboards.score.scores import AgentScores
 from leaderboards.show.chart import Chart
@@ -56,7 +56,7 @@ class TaskView:
 
     task: str
     scores: Mapping[str, AgentScores]
-    rule: FeedbackRule
+    rule: Channel
     horizon: int
     audits: Mapping[str, AuditReport] = field(default_factory=dict)
     target_times: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -174,7 +174,7 @@ def task_view(site: Site, task: str) -> TaskView:
     return TaskView(
         task,
         {agent: scores for agent, scores in site.shown.on(task).items() if agent in site.styles},
-        parse_feedback(about.feedback),
+        as_channel(about.feedback),
         about.horizon,
         {agent: report for (on, agent), report in site.audits.items() if on == task},
         site.target_times[task],

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from leaderboards.play.feedback import parse_feedback
+from gpbandit_envs.channels import as_channel
 from leaderboards.score.metrics import has_batches
 from leaderboards.score.statistics import Interval, Slope
 from leaderboards.score.summary import NOT_ON_BOARD
@@ -126,7 +126,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     """
     cell = site.shown.scores.get((task, agent))
     feedback = site.summary.tasks[task].feedback
-    if cell is not None and metric == "batches" and not has_batches(parse_feedback(feedback)):
+    if cell is not None and metric == "batches" and not has_batches(as_channel(feedback)):
         return TableCell(NONE, why=f"feedback does not come in batches under {feedback}")
     if cell is None or not np.isfinite(cell.finals[metric]).all():
         gap = site.gap(task, agent)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents import Capabilities
+from gpbandit_envs.channels import as_channel
 from leaderboards.play.build import build_agent
-from leaderboards.play.feedback import parse_feedback
+from leaderboards.play.feedback import unfit_for
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
@@ -81,7 +82,7 @@ def plan(specs: Sequence[RunSpec], store: Store, retry_failed: bool = False) -> 
         capabilities: object = getattr(build_agent(spec.agent), "capabilities", None)
         if not isinstance(capabilities, Capabilities):
             continue  # which its runs say
-        if (unfit := parse_feedback(spec.feedback).incompatibility(capabilities)) is not None:
+        if (unfit := unfit_for(as_channel(spec.feedback), capabilities)) is not None:
             reasons.setdefault(_pair_of(spec), unfit)
     again = {spec.key for spec in todo}
     there = Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again)

@@ -79,7 +79,7 @@ def test_check_env_survives_failures() -> None:
 def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     """NaN reward and a flag in the trace, full regret, and the run goes on to its end."""
     from agents import Agent, Capabilities, Pending
-    from leaderboards.play.feedback import parse_feedback
+    from gpbandit_envs.channels import as_channel
     from leaderboards.play.run import Loop
 
     seen: list[bool] = []
@@ -114,7 +114,7 @@ def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
         env,
         agent,
         env.problem,
-        parse_feedback("on_request").channel(agent.capabilities, 10, np.random.default_rng(0)),
+        as_channel("on_request").queue(np.random.default_rng(0), 1),
         10,
     )
     while not loop.finished:

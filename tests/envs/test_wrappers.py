@@ -10,9 +10,10 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 
 from gpbandit_envs import from_function, problem_of
+from gpbandit_envs.channels import WorkerQueue, as_channel
+from gpbandit_envs.delays import GeometricLaw, ParetoLaw
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from gpbandit_envs.wrappers.delay import GeometricDelay, ParetoDelay, Workers, as_delay
 
 HORIZON = 12
 
@@ -120,14 +121,14 @@ def test_on_request() -> None:
 
 def test_workers_finish_in_order_of_cost() -> None:
     costs = np.array([3.0, 1.0, 2.0, 5.0, 1.0])
-    model = Workers(2)
-    model.reset(np.random.default_rng(0))
-    ends, due = [], []
-    for cost in costs:
-        ends.append(model.launch(float(cost)))
-        due.append(model.tick())
-    # Worker A: 0-3, 3-8. Worker B: 0-1, 1-3, then the last job at 3 on whichever is free first.
-    assert ends == [3.0, 1.0, 3.0, 8.0, 4.0]
+    queue = WorkerQueue(2)
+    arrived, due = [], []
+    for ticket, cost in enumerate(costs):
+        queue.start(ticket, float(cost))
+        arrived.append(queue.arrived())
+        due.append(queue.time)
+    # Worker A: 0-3, 3-8. Worker B: 0-1, 1-3, then the last job at 3 on whichever is free first, until 4.
+    assert arrived == [[], [1], [0, 2], [], [4]]
     assert due == [0.0, 1.0, 3.0, 3.0, 4.0]
 
 
@@ -136,6 +137,20 @@ def test_one_worker_is_sequential_and_equal_costs_are_batches() -> None:
     assert tickets(one) == [[t] for t in range(HORIZON)]
     three = delivered(DelayedFeedback(bandit(), delay={"name": "workers", "workers": 3}))
     assert tickets(three)[:6] == [[], [], [0, 1, 2], [], [], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("delay", [3, "delay:3", {"name": "delay", "steps": 3}, as_channel("delay:3")], ids=str)
+def test_a_channel_in_each_of_its_forms(delay: Any) -> None:
+    assert tickets(delivered(DelayedFeedback(bandit(), delay))) == tickets(delivered(DelayedFeedback(bandit(), 3)))
+
+
+def test_batches_of_single_actions() -> None:
+    steps = tickets(delivered(DelayedFeedback(bandit(), "batch:5")))
+    assert [(t, got) for t, got in enumerate(steps) if got] == [
+        (4, [0, 1, 2, 3, 4]),
+        (9, [5, 6, 7, 8, 9]),
+        (11, [10, 11]),
+    ]
 
 
 def test_delays_are_seeded_and_indexed_by_evaluation() -> None:
@@ -149,10 +164,10 @@ def test_delays_are_seeded_and_indexed_by_evaluation() -> None:
 def test_geometric_and_pareto_moments() -> None:
     rng = np.random.default_rng(0)
     n = 40_000
-    geometric = np.array([GeometricDelay(3.0).draw(rng) for _ in range(n)])
+    geometric = np.array([GeometricLaw(3.0).draw(rng) for _ in range(n)])
     assert geometric.min() == 0
     assert abs(geometric.mean() - 3.0) < 5 * np.sqrt(12.0 / n)
-    pareto = np.array([ParetoDelay(1.5, 4.0).draw(rng) for _ in range(n)])
+    pareto = np.array([ParetoLaw(1.5, 4.0).draw(rng) for _ in range(n)])
     for x in (0, 4, 40):  # floor(X) >= x exactly when X >= x
         p = (1 + x / 4.0) ** -1.5
         assert abs((pareto >= x).mean() - p) <= 5 * np.sqrt(p * (1 - p) / n)
@@ -211,7 +226,7 @@ def test_errors() -> None:
         (-1, ValueError),
         (True, ValueError),
         ("later", ValueError),
-        ({"name": "geometric", "mean": 0.0}, ValueError),
+        ({"name": "geometric", "mean": -1.0}, ValueError),
         ({"name": "geometric", "mean": "3"}, TypeError),
         ({"name": "pareto", "shape": float("nan")}, ValueError),
         ({"name": "workers", "workers": 0}, ValueError),
@@ -219,7 +234,7 @@ def test_errors() -> None:
         (1.5, TypeError),
     ):
         with pytest.raises(error):
-            as_delay(delay)  # type: ignore[arg-type]
+            DelayedFeedback(bandit(), delay)  # type: ignore[arg-type]
     env = BatchFeedback(bandit(), batch_size=3)
     env.reset(seed=0)
     with pytest.raises(ValueError, match="expected 3 actions"):
@@ -289,10 +304,10 @@ def test_batches_are_for_bandits() -> None:
 @pytest.mark.parametrize("mean", [np.int64(3), np.float32(3)], ids=repr)
 def test_a_mean_may_be_a_number_of_numpy(mean: Any) -> None:
     spec = {"name": "geometric", "mean": mean}
-    assert DelayedFeedback(bandit(), delay=spec).delay == as_delay({"name": "geometric", "mean": 3.0}).stated
+    assert DelayedFeedback(bandit(), delay=spec).delay == as_channel("geometric:3").stated
 
 
-@pytest.mark.parametrize("delay", [np.int64(2), {"name": "constant", "steps": np.int64(2)}], ids=str)
+@pytest.mark.parametrize("delay", [np.int64(2), {"name": "delay", "steps": np.int64(2)}], ids=str)
 def test_numpy_numbers_reach_the_spec_as_plain_ones(delay: Any) -> None:
     env = DelayedFeedback(bandit(), delay=delay, capacity=np.int64(4))  # type: ignore[arg-type]
     assert env.spec is not None

@@ -136,8 +136,6 @@ def _doubled_arms(**kwargs: Any) -> Any:
 
 WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "Doubled": Doubled,
-    "BatchFeedback": lambda env: BatchFeedback(env, 3),
-    "DelayedFeedback": lambda env: DelayedFeedback(env, 3),
     "TimeLimit": lambda env: gym.wrappers.TimeLimit(env, 5),
     "OrderEnforcing, Doubled": lambda env: Doubled(gym.wrappers.OrderEnforcing(env)),
 }
@@ -146,11 +144,26 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("named", WRAPPERS)
 def test_what_is_put_around_an_environment_is_not_dropped(tmp_path: Path, named: str) -> None:
     env = WRAPPERS[named](gym.make(RKHS[0], n_arms=20))
-    with pytest.raises(TypeError, match=f"environments: expected .* got one inside {named}: .* feedback='delay:d'"):
+    with pytest.raises(TypeError, match=f"environments: expected .* got one inside {named}:"):
         quiet(keys(env), out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
     with pytest.raises(TypeError, match=f"env: expected .* got one inside {named}: "):
         audit_band(env, "GP-UCB", 1, horizon=5)
+
+
+def test_a_feedback_wrapper_says_when_feedback_arrives(tmp_path: Path) -> None:
+    batches, late = (
+        BatchFeedback(gym.make(RKHS[0], n_arms=20), 3),
+        DelayedFeedback(gym.make("GPBandit/GPSample-v0", n_arms=30), 2),
+    )
+    suite = as_suite(keys(batches, late))
+    assert [task.feedback for task in suite.tasks] == ["batch:3", "delay:2"]
+    texts = ((RKHS[0], 20, "batch:3"), ("GPBandit/GPSample-v0", 30, "delay:2"))
+    stated = [{"id": id, "kwargs": {"n_arms": n}, "feedback": text} for id, n, text in texts]
+    assert [spec.key for spec in suite.specs()] == [spec.key for spec in as_suite(keys(*stated)).specs()]
+    with pytest.raises(ValueError, match="feedback: expected 'delay:2', as the DelayedFeedback around env says"):
+        quiet(keys(late, feedback="batch:3"), out=tmp_path / "r")
+    assert not (tmp_path / "r").exists()
 
 
 def test_environments_are_taken_as_they_are_made(tmp_path: Path) -> None:

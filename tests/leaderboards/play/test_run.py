@@ -5,7 +5,6 @@ import errno
 import re
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
+from gymnasium.envs.registration import WrapperSpec
 
 import agents.core.registry
 import leaderboards
 from agents import Feedback, Pending
 from agents.core.protocol import Need
 from gpbandit_envs.problem import Certificate, Problem
-from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
 from leaderboards.play.run import NO_REGRET, run_spec
 from leaderboards.play.spec import LONGEST_NAME, Ref, RunSpec
@@ -257,17 +256,13 @@ def test_an_environment_that_ends_early() -> None:
     )
 
 
-@pytest.mark.parametrize("wrapped", [lambda env: BatchFeedback(env, 4), lambda env: DelayedFeedback(env, 3)])
-def test_a_feedback_wrapper_is_not_for_the_harness(wrapped: Callable[[Any], Any]) -> None:
-    inside = wrapped(gym.make(SMALL[0], **SMALL[1]))  # type: ignore[arg-type]
-    for env in (inside, gym.wrappers.OrderEnforcing(inside)):
-        record = play(Counter(), env)
-        assert record.status == "crashed"
-        assert len(record.trace) == 0
-        name = type(inside).__name__
-        reason = f"environment: env: expected one whose feedback is immediate, got one inside {name}; "
-        assert str(record.reason).startswith(reason)
-        assert "without a feedback wrapper and say feedback='batch:q', 'delay:d'" in str(record.reason)
+def test_an_id_of_batches_is_not_for_the_harness() -> None:
+    around = WrapperSpec("BatchFeedback", "gpbandit_envs.wrappers:BatchFeedback", {"batch_size": 4})
+    gym.register("Test/Batches-v0", f"{path(Plain)}", additional_wrappers=(around,))
+    record = play(Counter(), "Test/Batches-v0")
+    reason = "environment: env: expected an id of single evaluations, got one inside BatchFeedback; register"
+    assert str(record.reason).startswith(reason)
+    assert str(record.reason).endswith("say feedback='batch:4'")
 
 
 def test_another_wrapper_is_played() -> None:

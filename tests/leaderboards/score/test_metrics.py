@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from leaderboards.play.feedback import WorkerChannel
+from gpbandit_envs.channels import WorkerQueue
 from leaderboards.score import metrics
 
 REGRETS = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1e3))
@@ -111,25 +111,25 @@ def test_completion_times_are_those_of_the_channel_that_the_harness_plays_with(
     steps: list[tuple[float, bool]], workers: int
 ) -> None:
     """Also where the agent would rather wait, though a worker is free."""
-    channel = WorkerChannel(workers)
+    channel = WorkerQueue(workers)
     batch, ends, deliveries = [], [], 0
     for ticket, (cost, waits) in enumerate(steps):
         if waits and channel.wait():
             deliveries += 1
         batch.append(deliveries + 1)
-        ends.append(channel.clock.now + cost)
+        ends.append(channel.time + cost)
         channel.start(ticket, cost)
         deliveries += bool(channel.arrived())
     costs = np.array([cost for cost, _ in steps])
     np.testing.assert_array_equal(metrics.completion_times(costs, np.array(batch), workers), ends)
     while channel.wait():
         pass
-    assert channel.clock.now == max(ends)
+    assert channel.time == max(ends)
 
 
 @given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 10)), st.integers(1, 6))
 def test_workers_that_are_never_idle_take_the_time_of_list_scheduling(cost: np.ndarray, workers: int) -> None:
-    channel, batch, deliveries = WorkerChannel(workers), [], 0
+    channel, batch, deliveries = WorkerQueue(workers), [], 0
     for ticket, c in enumerate(cost.tolist()):
         batch.append(deliveries + 1)
         channel.start(ticket, c)

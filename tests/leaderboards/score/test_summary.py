@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leaderboards
-from leaderboards.play.feedback import WorkerChannel, parse_feedback
+from gpbandit_envs.channels import WorkerQueue, as_channel
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.metrics import METRICS
@@ -36,7 +36,7 @@ def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     frame = trace(300, 0.5, np.random.default_rng(0), batch=7)
     t = subsample_times(300, 20)
     arrays = {name: frame[name].to_numpy() for name in (*COLUMNS, "reward")}
-    scores = reduce_run(arrays, t, parse_feedback("batch:7"), ["reward"])
+    scores = reduce_run(arrays, t, as_channel("batch:7"), ["reward"])
     curves, finals = scores.curves, scores.finals
     np.testing.assert_array_equal(scores.diagnostics["reward"], frame["reward"].to_numpy()[t - 1])
     np.testing.assert_allclose(curves["cumulative_regret"], frame["regret"].cumsum().to_numpy()[t - 1])
@@ -46,7 +46,7 @@ def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
     assert finals["batch_length"] == pytest.approx(300 / 43)
     assert finals["regret_per_batch"] == pytest.approx(frame["regret"].sum() / 43)
     with pytest.raises(ValueError, match="trace: expected 300 evaluations, got 299"):
-        reduce_run({name: x[:-1] for name, x in arrays.items()}, t, parse_feedback("batch:7"))
+        reduce_run({name: x[:-1] for name, x in arrays.items()}, t, as_channel("batch:7"))
 
 
 class Costs(gym.Wrapper[Any, Any, Any, Any]):
@@ -68,18 +68,18 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
 ) -> None:
     """With six workers and three open evaluations the agent waits while workers are free."""
     ends: list[float] = []
-    start = WorkerChannel.start
+    start = WorkerQueue.start
 
-    def noted(self: WorkerChannel, ticket: int, cost: float) -> None:
-        ends.append(self.clock.now + cost)
+    def noted(self: WorkerQueue, ticket: int, cost: float) -> None:
+        ends.append(self.time + cost)
         start(self, ticket, cost)
 
-    monkeypatch.setattr(WorkerChannel, "start", noted)
+    monkeypatch.setattr(WorkerQueue, "start", noted)
     env = Costs(gym.make("GPBandit/RKHS-v0", n_arms=15))
     policy = ("GP-BUCB", {"width": 1.0, "batch_size": open_at_most})
     found = leaderboards.run(env, policy, horizon=40, feedback=f"workers:{workers}").trace
     t = np.arange(1, 41)
-    scores = reduce_run({name: found[name].to_numpy() for name in COLUMNS}, t, parse_feedback(f"workers:{workers}"))
+    scores = reduce_run({name: found[name].to_numpy() for name in COLUMNS}, t, as_channel(f"workers:{workers}"))
     curves, finals = scores.curves, scores.finals
     np.testing.assert_allclose(curves["simulated_time"], np.maximum.accumulate(ends))
     assert finals["simulated_time"] == max(ends)
@@ -93,7 +93,7 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
 def test_delays_counted_in_evaluations_have_neither_clock_nor_batches(feedback: str) -> None:
     frame = trace(30, 0.5, np.random.default_rng(0))
     arrays = {name: frame[name].to_numpy() for name in COLUMNS}
-    scores = reduce_run(arrays, subsample_times(30), parse_feedback(feedback))
+    scores = reduce_run(arrays, subsample_times(30), as_channel(feedback))
     curves, finals = scores.curves, scores.finals
     for name in ("simulated_time", "batches"):
         assert np.isnan(curves[name]).all()

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpbandit_envs.channels import as_channel
 from leaderboards.audit.report import AuditReport, audit_reports
 from leaderboards.audit.store import audit_runs
-from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.suite import parse_suite
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
@@ -52,7 +52,7 @@ def reports(directory: Path) -> tuple[Summary, dict[str, AuditReport]]:
 
 
 def view(summary: Summary, audits: dict[str, AuditReport]) -> TaskView:
-    return TaskView(TASK, summary.on(TASK), parse_feedback("on_request"), summary.tasks[TASK].horizon, audits)
+    return TaskView(TASK, summary.on(TASK), as_channel("on_request"), summary.tasks[TASK].horizon, audits)
 
 
 def test_a_point_is_an_agents_regret_and_the_share_of_runs_whose_band_held(played: Path) -> None:

@@ -17,8 +17,8 @@ import pytest
 
 import leaderboards
 from agents import Agent
+from gpbandit_envs.channels import as_channel
 from leaderboards.api.run_suite import run_suite
-from leaderboards.play.feedback import parse_feedback
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.scores import AgentScores
@@ -187,7 +187,7 @@ def test_charts_are_thinned_until_the_page_is_small() -> None:
     for i in range(25):
         curves = {name: rng.random((3, 150)) for name in CURVES}
         cells[f"agent {i}"] = AgentScores(t, ((0, 0), (0, 1), (0, 2)), curves, {"simulated_time": rng.random(3)})
-    timed = time_chart(TaskView("a task", cells, parse_feedback("on_request"), 150))
+    timed = time_chart(TaskView("a task", cells, as_channel("on_request"), 150))
     assert timed is not None
     data = page_json([*charts_of(cells), timed], line_styles({name: Ref(name) for name in cells}))
     assert len(json.dumps(data)) < 260_000
@@ -219,7 +219,7 @@ def test_experiment_time_has_the_workers_of_the_feedback_model_or_no_chart(feedb
     cell = AgentScores(
         np.arange(1, 6), ((0, 0),), {name: np.ones((1, 5)) for name in names}, {"simulated_time": np.ones(1)}
     )
-    chart = time_chart(TaskView("a task", {"a": cell}, parse_feedback(feedback), 5))
+    chart = time_chart(TaskView("a task", {"a": cell}, as_channel(feedback), 5))
     assert (chart.x.text if chart else None) == title
 
 
