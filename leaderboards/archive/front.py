@@ -16,9 +16,9 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.describe import citation, describe_board
@@ -27,70 +27,18 @@ from leaderboards.archive.sign_offs import confirmed_rows
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import page_templates, whole_site, write_site
-from leaderboards.show.guarantee import GuaranteeCard, guarantee_card
+from leaderboards.show.guarantee import guarantee_card
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
-from leaderboards.show.scores import ScoreRow, ScoreTab, ScoreTable, class_scores
+from leaderboards.show.scores import ScoreTable, class_scores
 from leaderboards.show.shared import Site
+from leaderboards.show.table import Row
 from leaderboards.store.intact import own_folder
 from leaderboards.work.local import ExecutorError, process_pool
 
 __all__ = ["build_front"]
 
 _SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Leader:
-    """An agent on the front page.
-
-    Attributes:
-        row: Its row.
-        leads: As JSON, whether it is among the first of all, of those told as much, of those that batch as it does, and
-            of those that do both; as `leaderboards.show.scores.ScoreRow.places`.
-        is_shown: Whether it is among the first of all.
-    """
-
-    row: ScoreRow
-    leads: str
-    is_shown: bool
-
-
-@dataclass(frozen=True)
-class BoardCard:
-    """A board on the front page.
-
-    Attributes:
-        name: Its name.
-        description: That of its suite.
-        runs: How many runs are done, of how many.
-        agents: How many agents have runs.
-        tasks: How many tasks.
-        basis: On what the scores rest.
-        tabs: The criteria, each with its leaders.
-        kernels: Classes by what is told, if there are several.
-        batchings: Classes by how agents batch, likewise.
-        guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
-        stale: Agents whose code has changed since.
-        parts: Names of the suites that are a part of its own.
-        sha256: Of the packed board, as `--against` takes it.
-        citation: BibTeX of it.
-    """
-
-    name: str
-    description: str
-    runs: str
-    agents: int
-    tasks: int
-    basis: str
-    tabs: tuple[tuple[ScoreTab, list[Leader]], ...]
-    kernels: list[str]
-    batchings: list[str]
-    guarantees: GuaranteeCard | None
-    stale: tuple[str, ...]
-    parts: tuple[str, ...]
-    sha256: str
-    citation: str
 
 
 def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
@@ -125,7 +73,7 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     return folder / "index.html"
 
 
-def _cards(front: Path, workers: int) -> list[BoardCard | None]:
+def _cards(front: Path, workers: int) -> list[dict[str, Any] | None]:
     """Write the pages of all whole boards, the largest first."""
     names = list(board_parts())
     if min(workers, len(names)) < 2:
@@ -150,8 +98,8 @@ def _cards(front: Path, workers: int) -> list[BoardCard | None]:
         pool.shutdown(kill_workers=True)
 
 
-def _card(name: str, front: Path) -> BoardCard | None:
-    """Write the pages and the downloads of a board, or nothing where no run is done."""
+def _card(name: str, front: Path) -> dict[str, Any] | None:
+    """Write the pages and the downloads of a board, or nothing where no run is done; returns its card."""
     found = board(name)
     if not found.done_keys():
         return None
@@ -163,22 +111,22 @@ def _card(name: str, front: Path) -> BoardCard | None:
     for path in set(files.iterdir()) - _write_scores(site, files) - {archive, *described}:
         path.unlink()
     basis, table = _scores(site)
-    return BoardCard(
-        name,
-        suite.description,
-        f"{len(found.done_keys()):,} of {suite.n_runs:,}",
-        len(summary.agents),
-        len(summary.tasks),
-        basis,
-        () if table is None else tuple((tab, _leaders(tab.rows)) for tab in table.tabs),
-        [] if table is None else table.kernels,
-        [] if table is None else table.batchings,
-        None if site.guarantees is None else guarantee_card(site, site.guarantees),
-        tuple(sorted(set(found.stale().values()))),
-        board_parts().get(name, ()),
-        hashlib.sha256(archive.read_bytes()).hexdigest(),
-        citation(found),
-    )
+    return {
+        "name": name,
+        "description": suite.description,
+        "runs": f"{len(found.done_keys()):,} of {suite.n_runs:,}",
+        "agents": len(summary.agents),
+        "tasks": len(summary.tasks),
+        "basis": basis,
+        "tabs": [] if table is None else [(tab, _leaders(tab.rows)) for tab in table.tabs],
+        "kernels": () if table is None else table.kernels,
+        "batchings": () if table is None else table.batchings,
+        "guarantees": None if site.guarantees is None else guarantee_card(site, site.guarantees),
+        "stale": sorted(set(found.stale().values())),
+        "parts": board_parts().get(name, ()),
+        "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
+        "citation": citation(found),
+    }
 
 
 def _scores(site: Site) -> tuple[str, ScoreTable | None]:
@@ -188,7 +136,7 @@ def _scores(site: Site) -> tuple[str, ScoreTable | None]:
         return "no agent has a score on every task yet", None
     # Of classes of one size the last, as of feedback at once and late ones.
     one = site.classes[max(sized)[1]]
-    table = class_scores(site, one, "leaders")
+    table = class_scores(site, one)
     assert table is not None
     scores = site.scores(one.name, table.tabs[0].by)
     assert scores is not None
@@ -200,16 +148,18 @@ def _scores(site: Site) -> tuple[str, ScoreTable | None]:
     return basis, table
 
 
-def _leaders(rows: Iterable[ScoreRow]) -> list[Leader]:
-    """The first of all, and of each class of entrants."""
+def _leaders(rows: Iterable[Row]) -> list[tuple[Row, str, bool]]:
+    """The first of all, and of each class of entrants.
+
+    With each, as JSON, whether it is among the first of those of `Row.places`, and whether it leads all.
+    """
     found, seen = [], Counter[tuple[str, str]]()
     for row in rows:
-        # In the order of `ScoreRow.places`.
-        classes = [("", ""), (row.kernel, ""), ("", row.batching), (row.kernel, row.batching)]
+        classes = [("", ""), (row.entrant, ""), ("", row.batching), (row.entrant, row.batching)]  # as `Row.places`
         leads = [seen[one] < _SHOWN for one in classes]
         seen.update(set(classes))
         if any(leads):
-            found.append(Leader(row, json.dumps([int(one) for one in leads]), leads[0]))
+            found.append((row, json.dumps([int(one) for one in leads]), leads[0]))
     return found
 
 

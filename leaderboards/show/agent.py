@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
-
-from markupsafe import Markup
 
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
@@ -22,53 +19,19 @@ from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
 from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
-from leaderboards.show.table import LAST, TableCell, deed_rows, fitted_slope, gap_rows, score_cell, tie_mark
+from leaderboards.show.table import (
+    Row,
+    TableCell,
+    agent_row,
+    deed_rows,
+    gap_rows,
+    growth_cell,
+    score_cell,
+    task_place,
+    task_row,
+)
 
 __all__ = ["agent_page", "best_in_group", "tuned_on"]
-
-
-@dataclass(frozen=True)
-class TaskRow:
-    """The agent on one task.
-
-    Attributes:
-        task: Name of the task.
-        file: File name of its page.
-        rank: Rank of the agent's tie group, such as "2="; "" if it is not ranked.
-        rank_sort: The same as a number.
-        scores: One score a metric.
-        slope: Growth exponent of the regret.
-        n: Number of finished repetitions.
-    """
-
-    task: str
-    file: str
-    rank: str
-    rank_sort: float
-    scores: list[TableCell]
-    slope: TableCell
-    n: int
-
-
-@dataclass(frozen=True)
-class Rival:
-    """On how many tasks the tests find the agent better than another, not different from it, or worse.
-
-    Attributes:
-        agent: The other agent.
-        swatch: Its line style.
-        link: Address of the comparison.
-        better: Number of tasks on which the agent of the page is better.
-        level: Number of tasks on which there is no significant difference.
-        worse: Number of tasks on which the agent of the page is worse.
-    """
-
-    agent: str
-    swatch: Markup
-    link: str
-    better: int
-    level: int
-    worse: int
 
 
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
@@ -79,18 +42,10 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
     metrics = [first, *(m for m in METRICS.values() if m.in_tables and m is not first)]
     rows = []
     for task in summary.tasks:
-        cell, rank = summary.scores.get((task, agent)), site.rank(task, agent)
-        rows.append(
-            TaskRow(
-                task=task,
-                file=site.task_files[task],
-                rank=tie_mark(site, task, rank),
-                rank_sort=rank or LAST,
-                scores=[score_cell(site, task, agent, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)],
-                slope=fitted_slope(site, task, agent),
-                n=len(cell) if cell else 0,
-            )
-        )
+        runs = len(summary.scores.get((task, agent), ()))
+        cells = [score_cell(site, task, agent, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)]
+        cells += [growth_cell(site, task, agent), TableCell(str(runs), runs)]
+        rows.append(task_row(site, task, cells, place=task_place(site, task, agent)))
     return {
         "agent": agent,
         "ref": ref,
@@ -100,7 +55,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
-        "deeds": deed_rows(site, ((task, agent) for task in summary.tasks), of="task"),
+        "deeds": deed_rows(site, ((task, agent) for task in summary.tasks), by_task=True),
         "rivals": _rivals(site, agent),
         "chart": page_json(_charts(site, agent), site.task_styles),
         "audits": audits_of(site, agent=agent),
@@ -137,8 +92,8 @@ def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCel
     return found if site.profile.get(agent) else []
 
 
-def _rivals(site: Site, agent: str) -> list[Rival]:
-    """The other agents, best first."""
+def _rivals(site: Site, agent: str) -> list[Row]:
+    """The others, best first: on how many tasks the tests find the agent better, do not tell, or find it worse."""
     better, level, worse = Counter[str](), Counter[str](), Counter[str]()
     for found in site.rankings.values():
         if found is None or agent not in found.agents:
@@ -146,18 +101,13 @@ def _rivals(site: Site, agent: str) -> list[Rival]:
         i, means = found.agents.index(agent), found.Y.mean(axis=0)
         for other, p, mean in zip(found.agents, found.ranking.p[i].tolist(), means.tolist()):
             (level if p >= ALPHA else better if means[i] < mean else worse)[other] += 1
-    return [
-        Rival(
-            other,
-            svg.swatch(site.styles[other]),
-            site.comparison_link(agent, other),
-            better[other],
-            level[other],
-            worse[other],
-        )
-        for other in site.best_agents()
-        if other != agent
-    ]
+    rows = []
+    for other in site.best_agents():
+        if other != agent:
+            cells = [TableCell(str(count[other]), count[other]) for count in (better, level, worse)]
+            link = TableCell("compare", why=f"{agent} with {other}", link=site.comparison_link(agent, other))
+            rows.append(agent_row(site, other, [*cells, link]))
+    return rows
 
 
 def _charts(site: Site, agent: str) -> list[Chart]:

@@ -2,61 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from leaderboards.score.delay_cost import KINDS, DelayCost, DelayStudy
-from leaderboards.show import svg
 from leaderboards.show.chart import page_json
 from leaderboards.show.charts import DELAY_TITLES
 from leaderboards.show.format import number, percent, signed
 from leaderboards.show.registry import charts_on
 from leaderboards.show.shared import Site
-from leaderboards.show.table import TableCell
+from leaderboards.show.table import TableCell, agent_row
 
 __all__ = ["delay_links", "delay_page"]
-
-
-@dataclass(frozen=True)
-class DelayRow:
-    """The costs of one agent.
-
-    Attributes:
-        agent: Name.
-        file: File name of its page.
-        swatch: Its line style.
-        base: Its regret under immediate feedback.
-        cells: Its cost at each strength.
-    """
-
-    agent: str
-    file: str
-    swatch: Markup
-    base: TableCell
-    cells: list[TableCell]
-
-
-@dataclass(frozen=True)
-class DelayTable:
-    """The costs of one kind of delay.
-
-    Attributes:
-        key: Kind of feedback.
-        title: Heading.
-        unit: Unit of the strength.
-        tasks: Strength and file name of the task with it.
-        rows: One row an agent.
-        absent: Agents without a row.
-    """
-
-    key: str
-    title: str
-    unit: str
-    tasks: list[tuple[str, str]]
-    rows: list[DelayRow]
-    absent: list[str]
 
 
 def delay_links(site: Site) -> list[tuple[str, str, str]]:
@@ -84,27 +40,21 @@ def delay_page(site: Site, file: str) -> dict[str, Any]:
     }
 
 
-def _table(site: Site, study: DelayStudy) -> DelayTable:
+def _table(site: Site, study: DelayStudy) -> dict[str, Any]:
+    """One kind of delay: a row an agent, with its regret with feedback at once and its cost at each strength."""
     rows = []
     for agent, costs in study.costs.items():
         base = next(iter(costs.values())).base
-        rows.append(
-            DelayRow(
-                agent,
-                site.agent_files[agent],
-                svg.swatch(site.styles[agent]),
-                TableCell(number(base), base),
-                [_cell(costs.get(strength)) for strength in study.tasks],
-            )
-        )
-    return DelayTable(
-        key=study.kind,
-        title=DELAY_TITLES[study.kind],
-        unit=KINDS[study.kind],
-        tasks=[(f"{strength:g}", site.task_files[task]) for strength, task in study.tasks.items()],
-        rows=rows,
-        absent=[agent for agent in site.summary.agents if agent not in study.costs],
-    )
+        cells = [TableCell(number(base), base), *(_cell(costs.get(strength)) for strength in study.tasks)]
+        rows.append(agent_row(site, agent, cells))
+    return {
+        "key": study.kind,
+        "title": DELAY_TITLES[study.kind],
+        "unit": KINDS[study.kind],
+        "tasks": [(f"{strength:g}", site.task_files[task]) for strength, task in study.tasks.items()],
+        "rows": rows,
+        "absent": [agent for agent in site.summary.agents if agent not in study.costs],
+    }
 
 
 def _cell(cost: DelayCost | None) -> TableCell:

@@ -8,11 +8,10 @@ import itertools
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
@@ -20,25 +19,26 @@ from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric, has_batches
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.score.tasks import Task
-from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
 from leaderboards.show.charts import best_first, metric_chart
-from leaderboards.show.format import NONE, between, number, row_command, span
+from leaderboards.show.format import NONE, between, number, row_command
 from leaderboards.show.overview import best_found_text, knowledge_text
 from leaderboards.show.registry import charts_on, task_view
 from leaderboards.show.scores import of_task
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
-    LAST,
+    Row,
     TableCell,
+    agent_row,
     deed_rows,
-    fitted_slope,
     gap_rows,
+    growth_cell,
     number_cell,
+    open_ranks,
+    place_cell,
     score_cell,
     slope_cell,
-    tie_mark,
 )
 
 __all__ = ["environment_page", "task_charts"]
@@ -50,56 +50,6 @@ _FACTS = {
     MEAN_GAP: "Regret of a uniform draw (unit of the reward)",
     "norm": "RKHS norm",
 }
-
-
-@dataclass(frozen=True)
-class ScoreRow:
-    """An agent in the table of scores.
-
-    Attributes:
-        agent: Name.
-        file: File name of its page.
-        swatch: Its line style.
-        rank: Rank of its tie group, such as "2="; "" if it is not ranked.
-        rank_sort: The same as a number.
-        range: Ranks that the tests leave open; "" if it is not ranked.
-        compare: Address of its comparison with the best other agent here; None if there is no other.
-        scores: One score a metric.
-        slope: Growth exponent of its regret.
-        n: Number of finished repetitions.
-        origin: How many of its runs came from elsewhere; "" if none.
-        command: What repeats its runs; None if no command can, or it has no runs.
-        entrant: Its class of entrants.
-    """
-
-    agent: str
-    file: str
-    swatch: Markup
-    rank: str
-    rank_sort: float
-    range: str
-    compare: str | None
-    scores: list[TableCell]
-    slope: TableCell
-    n: int
-    origin: str
-    command: str | None
-    entrant: str
-
-
-@dataclass(frozen=True)
-class AgentNumbers:
-    """An agent with cells, in the tables of the spread and of the theory.
-
-    Attributes:
-        agent: Name.
-        swatch: Its line style.
-        cells: The cells.
-    """
-
-    agent: str
-    swatch: Markup
-    cells: list[TableCell]
 
 
 def environment_page(site: Site, task: str) -> dict[str, Any]:
@@ -123,6 +73,10 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "repetitions": max((len(cell) for cell in site.summary.on(task).values()), default=0),
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
+        "commands": {
+            agent: row_command(about, site.summary.agents[agent], scores.blocks)
+            for agent, scores in site.summary.on(task).items()
+        },
         "score_table": of_task(site, task),
         "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
         | site.legend(order, [task]),
@@ -138,7 +92,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "gaps": gap_rows(site, task=task),
         "theory": _theory(site, task),
         "spread": _spread(site, task),
-        "deeds": deed_rows(site, ((task, agent) for agent in site.best_agents(task)), of="agent"),
+        "deeds": deed_rows(site, ((task, agent) for agent in site.best_agents(task))),
     }
 
 
@@ -174,36 +128,27 @@ def _table_metrics(site: Site, task: str) -> list[Metric]:
     return [METRICS[ranked_by], *others]
 
 
-def _rows(site: Site, task: str, metrics: list[Metric]) -> list[ScoreRow]:
+def _rows(site: Site, task: str, metrics: list[Metric]) -> list[Row]:
+    """A row an agent, the best first: its final scores, the growth exponent of its regret and its finished runs."""
     finished, found = site.summary.on(task), site.rankings[task]
     rows = []
     for name in site.summary.agents:
-        cell, rank = finished.get(name), site.rank(task, name)
-        ranks = ""
-        if found and rank:
+        link, place = site.comparison_with_best(name, task), TableCell(NONE)
+        if found is not None and name in found.agents:
             i = found.agents.index(name)
-            ranks = span(int(found.ranking.best[i]), int(found.ranking.worst[i]))
-        rows.append(
-            ScoreRow(
-                agent=name,
-                file=site.agent_files[name],
-                swatch=svg.swatch(site.styles[name]),
-                rank=tie_mark(site, task, rank),
-                rank_sort=rank or LAST,
-                range=ranks,
-                compare=site.comparison_with_best(name, task),
-                scores=[score_cell(site, task, name, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)],
-                slope=fitted_slope(site, task, name),
-                n=len(cell) if cell else 0,
-                origin=site.origin(task, name),
-                command=row_command(site.summary.tasks[task], site.summary.agents[name], cell.blocks) if cell else None,
-                entrant=site.entrant(name),
-            )
-        )
-    return sorted(rows, key=lambda row: (row.rank_sort, row.scores[0].sort))
+            left = open_ranks(found.ranking, i)
+            why = f"ranks that the tests leave open: {left}" if left else ""
+            place = place_cell(found.ranking, i, why, link)
+            if left and left != place.text:
+                place = replace(place, interval=f"rank {left}")
+        runs = len(finished.get(name, ()))
+        cells = [score_cell(site, task, name, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)]
+        cells += [growth_cell(site, task, name), TableCell(str(runs), runs, site.origin(task, name))]
+        rows.append(agent_row(site, name, cells, place=place))
+    return sorted(rows, key=lambda row: (row.place.sort, row.cells[0].sort))
 
 
-def _spread(site: Site, task: str) -> list[AgentNumbers]:
+def _spread(site: Site, task: str) -> list[Row]:
     """How the ranked score is spread over repetitions; none where no agent has played twice."""
     found = site.rankings[task]
     if found is None or len(found.blocks) < 2:
@@ -212,11 +157,8 @@ def _spread(site: Site, task: str) -> list[AgentNumbers]:
     X = np.ascontiguousarray(found.Y.T)
     others = (iqm(X), np.quantile(X, 0.95, axis=1), X.min(axis=1), X.max(axis=1))
     for name, median, *values in zip(found.agents, quantile_intervals(X, 0.5), *(each.tolist() for each in others)):
-        cells = [
-            TableCell(number(median.estimate), median.estimate, between(median, values=found.Y)),
-            *map(number_cell, values),
-        ]
-        rows.append(AgentNumbers(name, svg.swatch(site.styles[name]), cells))
+        first = TableCell(number(median.estimate), median.estimate, between(median, values=found.Y))
+        rows.append(agent_row(site, name, [first, *map(number_cell, values)]))
     return sorted(rows, key=lambda row: row.cells[0].sort)
 
 
@@ -247,7 +189,7 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
             number_cell(comparison.gain),
             number_cell(comparison.d_eff),
         ]
-        rows.append(AgentNumbers(comparison.agent, svg.swatch(site.styles[comparison.agent]), cells))
+        rows.append(agent_row(site, comparison.agent, cells))
     columns = [
         ("Fitted exponent", "slope of log R_t against log t over the last decade"),
         ("Proven exponent", "power of t in the proven bound, logarithms aside"),
@@ -260,7 +202,7 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
     known = [any(row.cells[i].is_known for row in rows) for i in range(len(columns))]
     return {
         "problem": None,
-        "columns": list(itertools.compress(columns, known)),
+        "columns": [(*head, "num", "number") for head in itertools.compress(columns, known)],
         "true": found.knowledge == "oracle",
         "unmet": found.unmet,
         "t": found.t,

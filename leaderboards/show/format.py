@@ -128,9 +128,9 @@ def packed_each(arrays: Sequence[np.ndarray]) -> list[Any]:
     return [base64.b64encode(content[start:stop]).decode() for start, stop in zip([0, *ends], ends)]
 
 
-def sort_key(x: float) -> str:
-    """A number to sort by, as short as tells it from its neighbours, as scripts read it."""
-    return f"{x:.7g}".replace("inf", "Infinity")
+def sort_key(x: float | str) -> str:
+    """A number to sort by, as short as tells it from its neighbours, as scripts read it; text as it is."""
+    return x if isinstance(x, str) else f"{x:.7g}".replace("inf", "Infinity")
 
 
 def moment(seconds: float) -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
@@ -18,7 +15,6 @@ from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import OverallRanking, TaskClass
 from leaderboards.score.spent import spent
-from leaderboards.score.statistics import Interval
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import coverage_table
@@ -30,7 +26,7 @@ from leaderboards.show.guarantee import GUARANTEE_FILE
 from leaderboards.show.registry import charts_on, tasks_view
 from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
-from leaderboards.show.table import LAST, TableCell, gap_rows, score_cell
+from leaderboards.show.table import Row, TableCell, agent_row, gap_rows, open_ranks, place_cell, score_cell
 
 __all__ = [
     "best_found_text",
@@ -47,8 +43,7 @@ _UNSAID = "not recorded"
 _LEADING_SHOWN = 5
 _DRAWN = 8  # curves on a card, as in the charts, beside those of the reference and of one's own agents
 _CHART_BUDGET = 60_000  # characters of numbers in the charts of a class
-_FILTERS = (("domain", "Actions"), ("family", "Family"), ("feedback", "Feedback"), ("knowledge", "Knowledge"))
-_IN_WORDS = {"feedback": "in_words", "knowledge": "known"}  # fields of a card that say a value in words
+_FILTERS = {"domain": "Actions", "family": "Family", "feedback": "Feedback", "knowledge": "Knowledge"}
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
     "certified": "certified: the kernel is a modelling choice, and how near the mean is to its functions is proven",
@@ -66,95 +61,8 @@ Filter = tuple[str, str, dict[str, str]]
 """A filter of environments: name, title, and values with their words."""
 
 
-@dataclass(frozen=True)
-class RankingRow:
-    """An agent in the ranking over some tasks.
-
-    Attributes:
-        agent: Name.
-        file: File name of its page.
-        swatch: Its line style.
-        rank: Rank of its tie group, such as "2="; "" if it is not ranked.
-        rank_sort: The same as a number.
-        compare: Address of its comparison with the best other agent of the table; None if there is no other.
-        range: Ranks that the tests leave open; "" if it is not ranked.
-        mean_rank: Mean rank and its interval; the reason why there is none.
-        forest: The mean rank as a drawing.
-        cells: One score a task.
-        entrant: Its class of entrants; "" if its class is not loaded.
-        own: Whether it plays in this folder, among the agents of a board.
-    """
-
-    agent: str
-    file: str
-    swatch: Markup
-    rank: str
-    rank_sort: float
-    compare: str | None
-    range: str
-    mean_rank: TableCell
-    forest: Markup
-    cells: list[TableCell]
-    entrant: str
-    own: bool
-
-
-@dataclass(frozen=True)
-class RankingTable:
-    """The ranking over the tasks of a class.
-
-    Attributes:
-        name: Name of the class.
-        tasks: Cards of its tasks.
-        basis: On how many tasks the ranks rest, and how many agents have one.
-        rows: One an agent, the best first.
-    """
-
-    name: str
-    tasks: list[TaskCard]
-    basis: str
-    rows: list[RankingRow]
-
-
-@dataclass(frozen=True)
-class TaskCard:
-    """A task on the overview.
-
-    Attributes:
-        name: Name of the task.
-        file: File name of its page.
-        leading: Agents of the leading tie group.
-        among: How many agents are ranked, where some have not finished; "" otherwise.
-        drawing: Mean cumulative regret of all agents; "" if it is unknown.
-        horizon: Number of evaluations T.
-        feedback: Feedback model.
-        in_words: The same in words.
-        in_suite: Whether the suite lists the task.
-        knowledge: Knowledge level.
-        known: The same in words.
-        family: Group of environments.
-        repetitions: Numbers of finished repetitions, from the fewest of an agent to the most.
-        domain: `"arms"` or `"boxes"`; "not recorded" if no run is done.
-        metric: What the task is ranked by, in words.
-        best_found: Whether the optimum is unknown, so that regret is measured from the best mean found.
-    """
-
-    name: str
-    file: str
-    leading: list[str]
-    among: str
-    drawing: Markup
-    horizon: int
-    feedback: str
-    in_words: str
-    in_suite: bool
-    knowledge: str
-    known: str
-    family: str
-    repetitions: str
-    domain: str
-    metric: str
-    best_found: bool
+Card = dict[str, Any]
+"""What a card on the overview says of a task: its `filters`, by name the value and that in words, among it."""
 
 
 def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
@@ -167,7 +75,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "description": "" if summary.suite is None else summary.suite.description,
         "counts": site.counts() | done["standing"].value_counts().to_dict(),
         "tasks": list(cards.values()),
-        "filters": _filters(list(cards.values())),
+        "filters": _filters(cards.values()),
         "entrants": _entrants(site),
         "score_tables": score_tables(site),
         "unscored": _unscored(site),
@@ -188,7 +96,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
 
 def score_tables(site: Site) -> list[ScoreTable]:
     """The tables of scores, one a class of tasks that has any."""
-    found = (class_scores(site, one, f"scores-{i}") for i, one in enumerate(site.classes))
+    found = (class_scores(site, one) for one in site.classes)
     return [table for table in found if table is not None]
 
 
@@ -199,7 +107,7 @@ def _unscored(site: Site) -> list[str]:
     return [f"{task}: {why_no_score(site.summary, task)}" for task in site.summary.tasks]
 
 
-Subsets = dict[str, tuple[str, list[RankingRow]]]
+Subsets = dict[str, tuple[str, list[Row]]]
 """By the positions of the tasks and the class of entrants that a choice of filters leaves, such as "0,2|": the basis of
 the ranking, and its rows in the order of the whole one."""
 
@@ -207,10 +115,10 @@ the ranking, and its rows in the order of the whole one."""
 def filtered_rankings(site: Site) -> list[Subsets]:
     """The rankings that filters leave, one entry a class of tasks."""
     cards = _cards(site)
-    filters = _filters(list(cards.values()))
+    filters = _filters(cards.values())
     found = []
     for one in site.classes:
-        names = [row.agent for row in _ranking(site, one, cards).rows]
+        names = [row.name for row in _ranking(site, one, cards)["rows"]]
         subsets: Subsets = {}
         for kept, entrants in itertools.product(_kept(one, cards, filters), ("", *_entrants(site))):
             agents = [name for name in names if not entrants or site.entrant(name) == entrants]
@@ -227,7 +135,7 @@ def filtered_charts(site: Site) -> list[dict[str, dict[str, Any]]]:
     The charts over all tasks of a class are on the overview itself.
     """
     cards = _cards(site)
-    filters = _filters(list(cards.values()))
+    filters = _filters(cards.values())
     found = []
     for one in site.classes:
         subsets = {}
@@ -259,53 +167,17 @@ def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> d
 # ---- the capability profile ----
 
 
-@dataclass(frozen=True)
-class ProfileRow:
-    """An agent in the capability profile.
-
-    Attributes:
-        agent: Name.
-        file: File name of its page.
-        swatch: Its line style.
-        entrant: Its class of entrants.
-        cells: One score a group.
-    """
-
-    agent: str
-    file: str
-    swatch: Markup
-    entrant: str
-    cells: list[TableCell]
-
-
-@dataclass(frozen=True)
-class Profile:
-    """The table of the capability profile.
-
-    Attributes:
-        groups: Title and meaning of each group with its tasks, and how many these are.
-        rows: One an agent, in the order of the ranking.
-    """
-
-    groups: list[tuple[str, str, str]]
-    rows: list[ProfileRow]
-
-
-def _profile(site: Site) -> Profile | None:
+def _profile(site: Site) -> tuple[list[tuple[str, str, str]], list[Row]] | None:
+    """Title and meaning of each group with its tasks, and how many these are; and the scores of each agent."""
     groups = [group for group in GROUPS if group.name in site.groups]
     if not groups:
         return None
-    heads = [
-        (group.title, f"{group.meaning}: {', '.join(tasks)}", f"{len(tasks)} environments")
-        for group in groups
-        for tasks in [site.groups[group.name]]
-    ]
-    rows = [
-        ProfileRow(*_head(site, name), site.entrant(name), [profile_cell(site, name, group.name) for group in groups])
-        for name in site.best_agents()
-        if site.profile.get(name)
-    ]
-    return Profile(heads, rows)
+    heads = []
+    for group in groups:
+        tasks = site.groups[group.name]
+        heads.append((group.title, f"{group.meaning}: {', '.join(tasks)}", f"{len(tasks)} environments"))
+    agents = (name for name in site.best_agents() if site.profile.get(name))
+    return heads, [agent_row(site, name, (profile_cell(site, name, one.name) for one in groups)) for name in agents]
 
 
 def profile_cell(site: Site, agent: str, group: str) -> TableCell:
@@ -342,22 +214,20 @@ def best_found_text(means: tuple[float, ...]) -> str:
     return f"Regret is measured from {what}: it is a lower bound, and a run that finds better raises it for all."
 
 
-def _ranking(site: Site, one: TaskClass, cards: dict[str, TaskCard]) -> RankingTable:
+def _ranking(site: Site, one: TaskClass, cards: dict[str, Card]) -> dict[str, Any]:
+    """The ranking over a class of tasks: a row an agent, the best first, and on what it rests."""
     agents = [agent for agent in site.summary.agents if any(_meant(site, task, agent) for task in one.tasks)]
     basis, rows = _rows(site, one.tasks, one.tasks, agents)
-    rows.sort(key=lambda row: (row.mean_rank.sort, row.agent))
-    return RankingTable(one.name, [cards[task] for task in one.tasks], basis, rows)
+    rows.sort(key=lambda row: (row.cells[0].sort, row.name))
+    return {"name": one.name, "tasks": [cards[task] for task in one.tasks], "basis": basis, "rows": rows}
 
 
-def _kept(one: TaskClass, cards: dict[str, TaskCard], filters: list[Filter]) -> list[tuple[int, ...]]:
+def _kept(one: TaskClass, cards: dict[str, Card], filters: list[Filter]) -> list[tuple[int, ...]]:
     """Positions of the tasks of a class that some choice of filters leaves; without those that leave none."""
-    about = [cards[task] for task in one.tasks]
+    about = [cards[task]["filters"] for task in one.tasks]
+    names = [name for name, _, _ in filters]
     found = {
-        tuple(
-            i
-            for i, card in enumerate(about)
-            if all(not value or getattr(card, name) == value for (name, _, _), value in zip(filters, values))
-        )
+        tuple(i for i, of in enumerate(about) if all(value in ("", of[name][0]) for name, value in zip(names, values)))
         for values in itertools.product(*(["", *values] for _, _, values in filters))
     }
     return sorted(found - {()})
@@ -371,70 +241,37 @@ def _meant(site: Site, task: str, agent: str) -> bool:
     return (task, agent) in site.summary.scores or (gap is not None and gap["status"] not in none)
 
 
-def _rows(
-    site: Site, tasks: Sequence[str], shown: Iterable[str], agents: Sequence[str]
-) -> tuple[str, list[RankingRow]]:
+def _rows(site: Site, tasks: Sequence[str], shown: Sequence[str], agents: Sequence[str]) -> tuple[str, list[Row]]:
     """On what the ranks over `tasks` rest, and a row an agent with its scores on `shown`."""
     found = site.over(tasks, agents)
     listed = [task for task in tasks if site.summary.tasks[task].in_suite]
-    placed = 0 if found is None else len(found.agents)
-    what = "environment" if len(listed) == 1 else "environments"
+    rows = [_row(site, name, found, listed, shown) for name in agents]
     if found is None:
         basis = f"No ranks: no two of the {len(agents)} agents have finished the same repetitions of every environment"
-        return basis, [_unplaced(site, name, listed, shown) for name in agents]
+        return basis, rows
+    placed, others = len(found.agents), len(agents) - len(found.agents)
+    what = "environment" if len(listed) == 1 else "environments"
     basis = f"Ranks rest on {len(listed)} {what} and are of {placed} {'agent' if placed == 1 else 'agents'}"
-    if placed < len(agents):
-        others = len(agents) - placed
+    if others:
         basis += f"; the other {'has' if others == 1 else f'{others} have'} not finished all repetitions of all"
-    if found.caveat:
-        basis += f"; {found.caveat}"
-    rows = [
-        _placed(site, name, found, shown) if name in found.agents else _unplaced(site, name, listed, shown)
-        for name in agents
-    ]
-    return basis, rows
+    return basis + (f"; {found.caveat}" if found.caveat else ""), rows
 
 
-def _head(site: Site, name: str) -> tuple[str, str, Markup]:
-    return name, site.agent_files[name], svg.swatch(site.styles[name])
-
-
-def _cells(site: Site, name: str, shown: Iterable[str]) -> list[TableCell]:
-    return [score_cell(site, task, name, _metric(site, task), ranked=True) for task in shown]
-
-
-def _unplaced(site: Site, name: str, listed: Sequence[str], shown: Iterable[str]) -> RankingRow:
-    ranked = sum((found := site.rankings[task]) is not None and name in found.agents for task in listed)
-    mean_rank = TableCell("", why=f"ranked on {ranked} of {len(listed)} environments")
-    return RankingRow(
-        *_head(site, name),
-        "",
-        LAST,
-        None,
-        "",
-        mean_rank,
-        Markup(""),
-        _cells(site, name, shown),
-        site.entrant(name),
-        name in site.summary.own,
-    )
-
-
-def _placed(site: Site, name: str, found: OverallRanking, shown: Iterable[str]) -> RankingRow:
-    i, k = found.agents.index(name), len(found.agents)
-    interval, group = found.mean_rank[i], int(found.ranking.group[i])
-    return RankingRow(
-        *_head(site, name),
-        found.ranking.marked(group),
-        group,
-        site.comparison_with_best(name, best=found.ordered) if k > 1 else None,
-        span(int(found.ranking.best[i]), int(found.ranking.worst[i])) if found.ranking.is_told else "",
-        TableCell(f"{interval.estimate:.2f}", interval.estimate, _rank_interval(interval, k)),
-        svg.forest(interval, 1, k, site.styles[name]),
-        _cells(site, name, shown),
-        site.entrant(name),
-        name in site.summary.own,
-    )
+def _row(site: Site, agent: str, found: OverallRanking | None, listed: Sequence[str], shown: Iterable[str]) -> Row:
+    scores = [score_cell(site, task, agent, _metric(site, task), ranked=True) for task in shown]
+    if found is None or agent not in found.agents:
+        ranked = sum((one := site.rankings[task]) is not None and agent in one.agents for task in listed)
+        absent = TableCell("", interval=f"ranked on {ranked} of {len(listed)} environments", css="rank")
+        return agent_row(site, agent, [absent, *scores])
+    i, k = found.agents.index(agent), len(found.agents)
+    mean = found.mean_rank[i]
+    # A mean rank lies between 1 and k, whatever the normal approximation says.
+    ends = f"{max(mean.low, 1):.2f} – {min(mean.high, k):.2f}" if mean.is_known else ""
+    drawing = svg.forest(mean, 1, k, site.styles[agent])
+    cell = TableCell(f"{mean.estimate:.2f}", mean.estimate, ends, drawing=drawing, css="rank")
+    why, link = open_ranks(found.ranking, i), site.comparison_with_best(agent, best=found.ordered)
+    place = place_cell(found.ranking, i, f"ranks that the tests leave open: {why}" if why else "", link)
+    return agent_row(site, agent, [cell, *scores], place=place)
 
 
 def _metric(site: Site, task: str) -> str:
@@ -442,53 +279,42 @@ def _metric(site: Site, task: str) -> str:
     return found.metric if found else site.ranked_by
 
 
-def _rank_interval(interval: Interval, k: int) -> str:
-    if not interval.is_known:
-        return ""
-    # A mean rank lies between 1 and k, whatever the normal approximation says.
-    return f"{max(interval.low, 1):.2f} – {min(interval.high, k):.2f}"
-
-
-def _cards(site: Site) -> dict[str, TaskCard]:
+def _cards(site: Site) -> dict[str, Card]:
     """The cards of all tasks."""
     if "cards" not in site.made:
         site.made["cards"] = {task: _card(site, task) for task in site.summary.tasks}
-    cards: dict[str, TaskCard] = site.made["cards"]
+    cards: dict[str, Card] = site.made["cards"]
     return cards
 
 
-def _card(site: Site, task: str) -> TaskCard:
-    scores = site.summary.on(task)
-    found = site.rankings[task]
-    there = site.shown.on(task)
+def _card(site: Site, task: str) -> Card:
+    scores, found, there = site.summary.on(task), site.rankings[task], site.shown.on(task)
     drawn = _drawn(site, task, there)
     chart = metric_chart(METRICS["cumulative_regret"], {name: there[name] for name in drawn})
     which = "all agents" if len(drawn) == len(there) else ", ".join(drawn)
     finished = [len(each) for each in scores.values()]
     about = site.summary.tasks[task]
-    return TaskCard(
-        name=task,
-        file=site.task_files[task],
-        leading=_leading(site, task),
-        # Agents that have not finished all repetitions are not ranked.
-        among=f"of the {len(found.agents)} that finished all {len(found.blocks)} repetitions"
-        if found is not None and len(found.agents) < len(scores)
-        else "",
-        drawing=svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}")
-        if chart
-        else Markup(""),
-        horizon=about.horizon,
-        feedback=about.feedback,
-        in_words=words_of(as_channel(about.feedback)),
-        in_suite=about.in_suite,
-        knowledge=about.knowledge or _UNSAID,
-        known=_KNOWN.get(about.knowledge, f"knowledge {_UNSAID}"),
-        family=_FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other"),
-        repetitions=span(min(finished, default=0), max(finished, default=0)),
-        best_found=task in site.summary.best_found,
-        domain=about.domain or _UNSAID,
-        metric=METRICS[_metric(site, task)].title.lower(),
-    )
+    domain = about.domain or _UNSAID
+    family = _FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other")
+    among = ""
+    if found is not None and len(found.agents) < len(scores):  # others have not finished all repetitions
+        among = f"of the {len(found.agents)} that finished all {len(found.blocks)} repetitions"
+    return {
+        "about": about,
+        "file": site.task_files[task],
+        "leading": _leading(site, task),
+        "among": among,
+        "drawing": svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}") if chart else "",
+        "repetitions": span(min(finished, default=0), max(finished, default=0)),
+        "metric": METRICS[_metric(site, task)].title.lower(),
+        "best_found": task in site.summary.best_found,
+        "filters": {
+            "domain": (domain, domain),
+            "family": (family, family),
+            "feedback": (about.feedback, words_of(as_channel(about.feedback))),
+            "knowledge": (about.knowledge or _UNSAID, _KNOWN.get(about.knowledge, f"knowledge {_UNSAID}")),
+        },
+    }
 
 
 def _drawn(site: Site, task: str, there: Collection[str]) -> list[str]:
@@ -506,12 +332,7 @@ def _leading(site: Site, task: str) -> list[str]:
     return [*leading[:_LEADING_SHOWN], f"and {len(leading) - _LEADING_SHOWN} more"]
 
 
-def _filters(cards: list[TaskCard]) -> list[Filter]:
+def _filters(cards: Iterable[Card]) -> list[Filter]:
     """Name, title and values of each filter of environments that has something to choose."""
-    found = []
-    for name, title in _FILTERS:
-        words = _IN_WORDS.get(name, name)
-        values = {str(getattr(card, name)): str(getattr(card, words)) for card in cards}
-        if len(values) > 1:
-            found.append((name, title, values))
-    return found
+    values = {name: dict(card["filters"][name] for card in cards) for name in _FILTERS}
+    return [(name, _FILTERS[name], found) for name, found in values.items() if len(found) > 1]

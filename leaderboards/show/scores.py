@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
-from markupsafe import Markup
 
 from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, at_most_100, board_scores, task_scores
@@ -21,9 +20,9 @@ from leaderboards.score.statistics import Interval, levelled, stratified_means
 from leaderboards.show import svg
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
-from leaderboards.show.table import LAST, TableCell
+from leaderboards.show.table import Row, TableCell, agent_row, place_cell
 
-__all__ = ["CRITERIA", "Disagreement", "ScoreRow", "ScoreTab", "ScoreTable", "class_scores", "first_by", "of_task"]
+__all__ = ["CRITERIA", "ScoreTab", "ScoreTable", "class_scores", "of_task"]
 
 CRITERIA = {
     "cumulative_regret": "regret of all evaluations: what learning costs",
@@ -37,44 +36,6 @@ _DISAGREEING = 8  # agents that are listed
 
 
 @dataclass(frozen=True)
-class ScoreRow:
-    """An agent in a table of scores.
-
-    Attributes:
-        agent: Name.
-        file: File name of its page.
-        swatch: Its line style.
-        also: Agents that played like it.
-        place: Place of its tie group, such as "2=".
-        place_sort: The same as a number.
-        places: As JSON, its places among all, among those told as much, among those that batch as it does, and among
-            those that do both; "" where nothing can be chosen.
-        score: Mean score, with the interval that places rest on, and the other one as a hint.
-        bar: The same as a drawing.
-        wins: Mean share of tasks won against each other policy.
-        by_knowledge: Mean score on tasks of each knowledge level.
-        kernel: What it is told: its class of entrants.
-        batching: How it plays.
-        own: Whether it, or one of `also`, plays in this folder, among the agents of a board.
-    """
-
-    agent: str
-    file: str
-    swatch: Markup
-    also: tuple[str, ...]
-    place: str
-    place_sort: float
-    places: str
-    score: TableCell
-    bar: Markup
-    wins: TableCell
-    by_knowledge: list[TableCell]
-    kernel: str
-    batching: str
-    own: bool
-
-
-@dataclass(frozen=True)
 class ScoreTab:
     """The scores by one criterion.
 
@@ -83,33 +44,15 @@ class ScoreTab:
         title: Its name in words.
         meaning: What it says.
         notes: On what the places rest, and what the tasks tell.
-        rows: One an agent, the best first.
+        rows: One an agent, the best first: its mean score. Over a class of tasks follow the mean share of tasks won
+            against each other policy, and the mean score on tasks of each level of knowledge.
     """
 
     by: str
     title: str
     meaning: str
     notes: list[str]
-    rows: list[ScoreRow]
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """An agent that criteria order differently.
-
-    Attributes:
-        agent: Name.
-        file: File name of its page.
-        swatch: Its line style.
-        positions: Its position by each criterion, 1 for the best score; agents of one score share the first of theirs.
-        spread: The last position less the first.
-    """
-
-    agent: str
-    file: str
-    swatch: Markup
-    positions: list[int]
-    spread: int
+    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -124,48 +67,32 @@ class ScoreTable:
         knowledge: Heads and hints of the columns of knowledge levels.
         kernels: Classes of what agents are told, if there are several.
         batchings: Ways of playing, if there are several.
-        disagreements: Agents on which criteria disagree most.
+        disagreements: Agents on which criteria disagree most: the position by each criterion, 1 for the best score, and
+            the last position less the first. Agents of one score share the first of their positions.
         correlations: Kendall's tau between the orders of two criteria, in words.
     """
 
     key: str
     name: str
     tabs: list[ScoreTab]
-    wide: bool
-    knowledge: list[tuple[str, str]]
-    kernels: list[str]
-    batchings: list[str]
-    disagreements: list[Disagreement]
-    correlations: list[str]
+    wide: bool = False
+    knowledge: Sequence[tuple[str, str]] = ()
+    kernels: Sequence[str] = ()
+    batchings: Sequence[str] = ()
+    disagreements: Sequence[Row] = ()
+    correlations: Sequence[str] = ()
 
 
-def first_by(site: Site, tasks: Sequence[str]) -> str:
-    """The criterion that comes first: what was recommended on boxes, and all that was evaluated on arms.
-
-    It is what the site ranks by, if that is not the default.
-    """
-    if site.ranked_by != RANKED_BY[0]:
-        return site.ranked_by
-    boxes = all(site.summary.tasks[task].domain == "boxes" for task in tasks)
-    return "inference_regret" if boxes else RANKED_BY[0]
-
-
-def class_scores(site: Site, one: TaskClass, key: str) -> ScoreTable | None:
-    """The table of scores over a class of tasks; None if no criterion has any.
-
-    Args:
-        site: The site.
-        one: The class.
-        key: Text for ids, unique on the page.
-    """
+def class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
+    """The table of scores over a class of tasks; None if no criterion has any."""
     name = f"scores of {one.name}"
     if name not in site.made:  # places within classes of entrants take a second
-        site.made[name] = _class_scores(site, one, key)
+        site.made[name] = _class_scores(site, one)
     table: ScoreTable | None = site.made[name]
-    return None if table is None else replace(table, key=key)
+    return table
 
 
-def _class_scores(site: Site, one: TaskClass, key: str) -> ScoreTable | None:
+def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
     found = {by: scores for by in _ordered(site, one.tasks) if (scores := site.scores(one.name, by)) is not None}
     if not found:
         return None
@@ -177,12 +104,11 @@ def _class_scores(site: Site, one: TaskClass, key: str) -> ScoreTable | None:
     tabs = []
     for by, scores in found.items():
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
-        rows = [_row(site, scores, agent, levels, kinds[agent], places.get(agent, "")) for agent in scores.ordered]
+        rows = [_row(site, scores, agent, levels, kinds[agent][1], places.get(agent, "")) for agent in scores.ordered]
         tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(site, scores), rows))
-    several = len(site.classes) > 1
     return ScoreTable(
-        key,
-        one.name if several else "",
+        f"scores-{site.classes.index(one)}",
+        one.name if len(site.classes) > 1 else "",
         tabs,
         first.is_wide,
         heads,
@@ -201,67 +127,43 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
         if found is None or ranked is None:
             continue
         names, blocks, S = found
-        rows = []
-        intervals = list(map(at_most_100, stratified_means([S])))
-        for i in np.argsort(-S.mean(axis=0), kind="stable"):
-            agent, score = names[i], intervals[i]
-            group = int(ranked.ranking.group[ranked.agents.index(agent)])
-            rows.append(
-                ScoreRow(
-                    *_head(site, agent),
-                    (),
-                    ranked.ranking.marked(group),
-                    group if ranked.ranking.is_told else LAST,
-                    "",
-                    _score_cell(score),
-                    Markup(""),  # thousands of drawings on the pages of a board
-                    TableCell(NONE),
-                    [],
-                    site.entrant(agent),
-                    "",
-                    agent in site.summary.own,
-                )
-            )
+        cells = [_score_cell(at_most_100(mean)) for mean in stratified_means([S])]
+        places = [place_cell(ranked.ranking, ranked.agents.index(agent)) for agent in names]
+        order = np.argsort(-S.mean(axis=0), kind="stable")
+        rows = [agent_row(site, names[i], [cells[i]], place=places[i]) for i in order]
         notes = [f"{len(blocks)} repetition{'s' if len(blocks) != 1 else ''} of this environment"]
         if ranked.ranking.is_told:
             notes.append(_first((ranked.ranking.group == 1).sum()))
         tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], notes, rows))
-    return ScoreTable("task", "", tabs, False, [], [], [], [], []) if tabs else None
+    return ScoreTable("task", "", tabs) if tabs else None
 
 
 def _ordered(site: Site, tasks: Sequence[str]) -> list[str]:
-    first = first_by(site, tasks)
+    """The criteria: first what was recommended on boxes, all that was evaluated on arms, or what the site ranks by."""
+    first = site.ranked_by
+    if first == RANKED_BY[0] and all(site.summary.tasks[task].domain == "boxes" for task in tasks):
+        first = "inference_regret"
     return [first, *(by for by in CRITERIA if by != first)]
 
 
-def _head(site: Site, agent: str) -> tuple[str, str, Markup]:
-    return agent, site.agent_files[agent], svg.swatch(site.styles[agent])
-
-
-def _row(
-    site: Site, scores: BoardScores, agent: str, levels: Sequence[str], kind: tuple[str, str], places: str
-) -> ScoreRow:
-    i = scores.agents.index(agent)
-    told, group = scores.ranking.is_told, int(scores.ranking.group[i])
+def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], batching: str, places: str) -> Row:
+    i, also = scores.agents.index(agent), scores.aliases.get(agent, ())
     shown, other = scores.shown[i], (scores.narrow if scores.is_wide else scores.wide)[i]
     hint = "on these tasks alone" if scores.is_wide else "on tasks like these"
     on_levels = [
         scores.S[[scores.tasks.index(task) for task in _on_level(site, scores, level)], i].mean() for level in levels
     ]
+    # The drawing is on an axis from 0: the text beside it says how far below it a score is.
+    drawn = Interval(max(shown.estimate, 0.0), max(shown.low, 0.0), max(shown.high, 0.0), shown.n)
+    score = _score_cell(shown, f"{hint}: {_ends(other)}" if other.is_known else "")
     wins = scores.wins[i]
-    return ScoreRow(
-        *_head(site, agent),
-        scores.aliases.get(agent, ()),
-        scores.ranking.marked(group),
-        group if told else LAST,
-        places,
-        _score_cell(shown, f"{hint}: {_ends(other)}" if other.is_known else ""),
-        svg.forest(_cut(shown), 0, 100, site.styles[agent]),
+    cells = [
+        replace(score, drawing=svg.forest(drawn, 0, 100, site.styles[agent]), css="rank"),
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
-        [TableCell(_score(mean), float(mean)) for mean in on_levels],
-        *kind,
-        not {agent, *scores.aliases.get(agent, ())}.isdisjoint(site.summary.own),
-    )
+        *(TableCell(_score(mean), float(mean)) for mean in on_levels),
+    ]
+    place, own = place_cell(scores.ranking, i), not {agent, *also}.isdisjoint(site.summary.own)
+    return agent_row(site, agent, cells, place=place, own=own, also=also, batching=batching, places=places)
 
 
 def _score_cell(score: Interval, why: str = "") -> TableCell:
@@ -274,11 +176,6 @@ def _score(x: float) -> str:
 
 def _ends(interval: Interval) -> str:
     return f"{_score(interval.low)} – {_score(interval.high)}"
-
-
-def _cut(interval: Interval) -> Interval:
-    """The interval on an axis from 0: the text beside it says how far below it is."""
-    return Interval(max(interval.estimate, 0.0), max(interval.low, 0.0), max(interval.high, 0.0), interval.n)
 
 
 def _on_level(site: Site, scores: BoardScores, level: str) -> list[str]:
@@ -298,7 +195,7 @@ def _several(values: Iterable[str]) -> list[str]:
 def _filtered_places(
     site: Site, tasks: Sequence[str], scores: BoardScores, kinds: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
-    """By agent, its places as `ScoreRow.places` has them."""
+    """By agent, its places as `Row.places` has them."""
     known = functools.cache(functools.partial(task_scores, site.summary))
 
     @functools.cache
@@ -343,7 +240,7 @@ def _first(n: int) -> str:
     return "one agent first" if n == 1 else f"{n} agents tied first"
 
 
-def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Disagreement]:
+def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Row]:
     """The agents whose position differs most between two criteria, by as much as a fifth of all positions."""
     if len(found) < 2:
         return []
@@ -352,11 +249,14 @@ def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Disagre
     for scores in (found[by] for by in CRITERIA if by in found):
         means = levelled(scores.S.mean(axis=0))[[scores.agents.index(agent) for agent in agents]]
         by_criterion.append(scipy.stats.rankdata(-means, method="min").astype(int).tolist())
-    rows = []
-    for agent, *positions in zip(agents, *by_criterion):
-        rows.append(Disagreement(*_head(site, agent), positions, max(positions) - min(positions)))
-    rows.sort(key=lambda row: -row.spread)
-    return [row for row in rows if 5 * row.spread >= len(agents) and row.spread > 1][:_DISAGREEING]
+    positions = dict(zip(agents, zip(*by_criterion)))
+    spreads = {agent: max(one) - min(one) for agent, one in positions.items()}
+    most = sorted((name for name in agents if spreads[name] > 1), key=lambda name: -spreads[name])
+    return [
+        agent_row(site, agent, [TableCell(str(n), n) for n in (*positions[agent], spreads[agent])])
+        for agent in most
+        if 5 * spreads[agent] >= len(agents)
+    ][:_DISAGREEING]
 
 
 def _correlations(found: Mapping[str, BoardScores]) -> list[str]:

@@ -229,10 +229,10 @@ class Site:
         chosen = {"first": first, "second": second} | ({} if task is None else {"task": task})
         return f"{COMPARISON_FILE}#{urlencode(chosen, quote_via=quote)}"
 
-    def comparison_with_best(self, agent: str, task: str | None = None, best: Sequence[str] = ()) -> str | None:
-        """Address of the comparison of an agent with the best other one, or first other of `best`; None if alone."""
+    def comparison_with_best(self, agent: str, task: str | None = None, best: Sequence[str] = ()) -> str:
+        """Address of the comparison of an agent with the best other one, or first other of `best`; "" if alone."""
         others = [other for other in (best or self.best_agents(task)) if other != agent]
-        return self.comparison_link(agent, others[0], task) if others else None
+        return self.comparison_link(agent, others[0], task) if others else ""
 
     def origin(self, task: str, agent: str) -> str:
         """How many runs of a task and agent are verified or submitted; "" if all are of this folder."""

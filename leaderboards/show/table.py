@@ -1,33 +1,39 @@
-"""Cells and rows that tables of several pages share."""
+"""Tables of all pages: rows about an agent or a task, and their cells."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.score.metrics import has_batches
-from leaderboards.score.statistics import Interval, Slope
+from leaderboards.score.statistics import Interval, Ranking, Slope
 from leaderboards.score.summary import NOT_ON_BOARD
-from leaderboards.show.format import NONE, between, number
+from leaderboards.show import svg
+from leaderboards.show.format import NONE, between, number, span
 from leaderboards.show.shared import Site
 
 __all__ = [
     "LAST",
-    "DeedRow",
-    "GapRow",
+    "Row",
     "TableCell",
+    "agent_row",
     "deed_rows",
-    "fitted_slope",
     "gap_rows",
+    "growth_cell",
     "number_cell",
+    "open_ranks",
+    "place_cell",
     "score_cell",
+    "share_cell",
     "slope_cell",
-    "tie_mark",
+    "task_place",
+    "task_row",
 ]
 
 LAST = math.inf
@@ -44,72 +50,107 @@ class TableCell:
     Attributes:
         text: The value.
         sort: What the column is sorted by; `LAST` without a value.
-        interval: Text of the interval below the value; "" without.
+        interval: Small text below the value, most often its interval; "" without.
         why: Tooltip of the cell; "" without.
         lead: Whether the cell is shaded.
         rank: Rank of the tie group, such as "2="; "" without.
+        drawing: What stands beside the value; "" without.
+        link: Address that the value leads to, from the folder of the pages; "" for none.
+        css: Classes in the style sheet; "" for plain text.
     """
 
     text: str
-    sort: float = LAST
+    sort: float | str = LAST
     interval: str = ""
     why: str = ""
     lead: bool = False
     rank: str = ""
+    drawing: Markup | str = ""
+    link: str = ""
+    css: str = "num"
 
     @property
     def is_known(self) -> bool:
         """Whether it has a value."""
-        return self.sort < LAST
+        return self.sort != LAST
 
 
 @dataclass(frozen=True)
-class DeedRow:
-    """What an agent did on a task, in a sentence.
+class Row:
+    """A row of a table.
 
     Attributes:
-        name: The agent, or the task.
+        name: The agent or task that it is about.
         file: File name of its page.
-        rank: Rank of the agent's tie group there, such as "2="; "" if it is not ranked.
-        rank_sort: The same as a number.
-        text: The sentence.
+        swatch: Line style of an agent; "" for a task.
+        cells: The cells behind the name.
+        place: Rank or place of its tie group, in tables that have any.
+        entrant: Class of entrants of an agent; "" for a task, or if its class is not loaded.
+        own: Whether it plays in this folder, among the agents of a board.
+        also: Agents that played like it.
+        batching: How it plays, one of `leaderboards.score.classes`; "" where no table asks.
+        places: As JSON, its places among all, among those told as much, among those that batch as it does, and among
+            those that do both; "" where nothing can be chosen.
     """
 
     name: str
     file: str
-    rank: str
-    rank_sort: float
-    text: str
+    swatch: Markup
+    cells: list[TableCell]
+    place: TableCell = TableCell(NONE)
+    entrant: str = ""
+    own: bool = False
+    also: tuple[str, ...] = ()
+    batching: str = ""
+    places: str = ""
 
 
-@dataclass(frozen=True)
-class GapRow:
-    """Runs that are not done, for one reason.
+def agent_row(site: Site, agent: str, cells: Iterable[TableCell], **more: Any) -> Row:
+    """A row about an agent."""
+    about = {"entrant": site.entrant(agent), "own": agent in site.summary.own}
+    return Row(agent, site.agent_files[agent], svg.swatch(site.styles[agent]), list(cells), **{**about, **more})
 
-    Attributes:
-        task: The task.
-        agent: The agent.
-        status: `"crashed"`, `"timeout"`, `"skipped"` or `"missing"`.
-        word: The status in words.
-        n: How many runs.
-        repetitions: Which ones.
-        reason: Why.
-        error: Traceback; None without.
-    """
 
-    task: str
-    agent: str
-    status: str
-    word: str
-    n: int
-    repetitions: str
-    reason: str
-    error: str | None
+def task_row(site: Site, task: str, cells: Iterable[TableCell], **more: Any) -> Row:
+    """A row about a task."""
+    return Row(task, site.task_files[task], Markup(""), list(cells), **more)
+
+
+# ---- cells ----
 
 
 def number_cell(x: float | None) -> TableCell:
     """A number, or a dash for None and for non-finite values."""
     return TableCell(NONE) if x is None or not math.isfinite(x) else TableCell(number(x), x)
+
+
+def share_cell(share: Interval, refuted: int = 0) -> TableCell:
+    """A share of repetitions with its interval, and in how many of them the data refuted what was told."""
+    count = f"{round(share.estimate * share.n)} of {share.n}; {share.low:.0%} – {share.high:.0%}"
+    return TableCell(f"{share.estimate:.0%}", share.estimate, count + (f"; refuted in {refuted}" if refuted else ""))
+
+
+def place_cell(ranking: Ranking | None, i: int, why: str = "", link: str = "", interval: str = "") -> TableCell:
+    """The place of agent i's tie group; a dash where there is none."""
+    if ranking is None or not ranking.is_told:
+        return TableCell(NONE, link=link)
+    group = int(ranking.group[i])
+    return TableCell(ranking.marked(group), group, interval, why, link=link)
+
+
+def open_ranks(ranking: Ranking | None, i: int) -> str:
+    """The ranks that the tests leave open to agent i, such as "2–4"; "" where nothing is told."""
+    return "" if ranking is None or not ranking.is_told else span(int(ranking.best[i]), int(ranking.worst[i]))
+
+
+def task_place(site: Site, task: str, agent: str) -> TableCell:
+    """The rank of an agent's tie group on a task."""
+    found = site.rankings[task]
+    return (
+        TableCell(NONE)
+        if site.rank(task, agent) is None or found is None
+        else place_cell(found.ranking, found.agents.index(agent))
+    )
 
 
 def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = False) -> TableCell:
@@ -139,11 +180,18 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
         between(interval, values=cell.finals[metric]),
         why="" if rank else _unranked(site, task, len(cell)),
         lead=ranked and rank == 1,
-        rank=tie_mark(site, task, rank) if ranked else "",
+        rank=task_place(site, task, agent).text if ranked and rank else "",
     )
 
 
-def fitted_slope(site: Site, task: str, agent: str) -> TableCell:
+def _unranked(site: Site, task: str, n: int) -> str:
+    found = site.rankings[task]
+    if found is None:
+        return "the environment does not know its regret"
+    return f"not ranked: finished {n} of {len(found.blocks)} repetitions"
+
+
+def growth_cell(site: Site, task: str, agent: str) -> TableCell:
     """The growth exponent of the regret that is shown of an agent on a task."""
     cell = site.shown.scores.get((task, agent))
     return slope_cell(cell.growth if cell else None)
@@ -153,65 +201,40 @@ def slope_cell(slope: Slope | None) -> TableCell:
     """The growth exponent of the cumulative regret."""
     if slope is None:
         return TableCell(NONE, why="no regret to fit")
-    interval: Interval = slope.exponent
-    ends = _with_minus(f"{interval.low:.2f} – {interval.high:.2f}") if interval.is_known else ""
-    return TableCell(
-        _with_minus(f"{interval.estimate:.2f}"), interval.estimate, ends, why=f"fitted from t = {slope.start}"
-    )
+    found = slope.exponent
+    ends = f"{found.low:.2f} – {found.high:.2f}" if found.is_known else ""
+    text, below = (text.replace("-", "\N{MINUS SIGN}") for text in (f"{found.estimate:.2f}", ends))
+    return TableCell(text, found.estimate, below, why=f"fitted from t = {slope.start}")
 
 
-def _with_minus(text: str) -> str:
-    return text.replace("-", "\N{MINUS SIGN}")
+# ---- rows ----
 
 
-def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], of: Literal["task", "agent"]) -> list[DeedRow]:
-    """What agents did on tasks, of those of which anything is known.
-
-    Args:
-        site: The site.
-        pairs: Tasks and agents.
-        of: What the rows are named by.
-    """
+def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], by_task: bool = False) -> list[Row]:
+    """What agents did on tasks, of those pairs of which anything is known, one row an agent or a task."""
     rows = []
     for task, agent in pairs:
         text = "" if site.why is None else site.why.sentence(task, agent)
         if text:
-            name, file = (task, site.task_files[task]) if of == "task" else (agent, site.agent_files[agent])
-            rank = site.rank(task, agent)
-            rows.append(DeedRow(name, file, tie_mark(site, task, rank), rank or LAST, text))
+            name, file = (task, site.task_files[task]) if by_task else (agent, site.agent_files[agent])
+            cells = [TableCell(text, text, css="deed")]
+            rows.append(Row(name, file, Markup(""), cells, task_place(site, task, agent)))
     return rows
 
 
-def tie_mark(site: Site, task: str, rank: int | None) -> str:
-    """A rank as "2", or "2=" where it is shared."""
-    found = site.rankings[task]
-    if rank is None or found is None:
-        return ""
-    return found.ranking.marked(rank)
+def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
+    """Runs that are not done, with what `leaderboards.score.summary.unfinished_runs` says of them, and a word for why.
 
-
-def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[GapRow]:
-    """Rows of the table of runs that are not done; on one task or of one agent."""
+    Args:
+        site: The site.
+        task: The task that they are on; None for all.
+        agent: The agent whose they are; None for all.
+    """
     rows = site.gaps
     rows = rows if task is None else rows[rows["task"] == task]
     rows = rows if agent is None else rows[rows["agent"] == agent]
-    return [
-        GapRow(
-            task=str(row["task"]),
-            agent=str(row["agent"]),
-            status=str(row["status"]),
-            word=_NOT_ON_BOARD if row["reason"] == NOT_ON_BOARD else STATUS_WORDS[row["status"]],
-            n=int(row["n"]),
-            repetitions=str(row["repetitions"]),
-            reason=str(row["reason"]),
-            error=row["error"] if isinstance(row["error"], str) else None,
-        )
-        for row in rows.to_dict("records")
-    ]
-
-
-def _unranked(site: Site, task: str, n: int) -> str:
-    found = site.rankings[task]
-    if found is None:
-        return "the environment does not know its regret"
-    return f"not ranked: finished {n} of {len(found.blocks)} repetitions"
+    found: list[dict[str, Any]] = [dict(zip(rows.columns, row)) for row in rows.itertuples(index=False, name=None)]
+    for row in found:
+        row["word"] = _NOT_ON_BOARD if row["reason"] == NOT_ON_BOARD else STATUS_WORDS[row["status"]]
+        row["error"] = row["error"] if isinstance(row["error"], str) else None
+    return found

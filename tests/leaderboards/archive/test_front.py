@@ -18,8 +18,7 @@ import leaderboards
 from leaderboards.archive import front as front_page
 from leaderboards.archive.front import build_front
 from leaderboards.archive.read import Board
-from leaderboards.show.scores import ScoreRow
-from leaderboards.show.table import TableCell
+from leaderboards.show.table import Row
 from leaderboards.work.local import ExecutorError
 from tests.browser import Open
 from tests.leaderboards.archive.boards import small_suite
@@ -179,15 +178,13 @@ def test_boards_share_one_plotting_library(own: Board, tmp_path: Path, open_page
 def test_the_first_of_each_class_are_on_the_front_page() -> None:
     """Twelve told the kernel, one at a time, are better than three that batch and two that are told nothing."""
     kinds = [("told", "one")] * 12 + [("told", "batch")] * 3 + [("not told", "one")] * 2
-    cell = TableCell("1.0", 1.0)
     rows = [
-        ScoreRow(str(i), "", Markup(""), (), "", 0.0, "", cell, Markup(""), cell, [], kernel, batching, False)
-        for i, (kernel, batching) in enumerate(kinds)
+        Row(str(i), "", Markup(""), [], entrant=kernel, batching=batching) for i, (kernel, batching) in enumerate(kinds)
     ]
     found = front_page._leaders(rows)
-    assert [leader.row.agent for leader in found] == [str(i) for i in range(17) if i not in (10, 11)]
-    assert [leader.is_shown for leader in found] == [True] * 10 + [False] * 5
-    by_agent = {leader.row.agent: json.loads(leader.leads) for leader in found}
+    assert [row.name for row, _, _ in found] == [str(i) for i in range(17) if i not in (10, 11)]
+    assert [is_shown for _, _, is_shown in found] == [True] * 10 + [False] * 5
+    by_agent = {row.name: json.loads(leads) for row, leads, _ in found}
     assert by_agent["9"] == [1, 1, 1, 1]
     assert by_agent["12"] == [0, 0, 1, 1], "the first of those that batch"
     assert by_agent["15"] == [0, 1, 0, 1], "the first of those that are told nothing"

@@ -172,8 +172,8 @@ def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> 
         assert (over.caveat == told) == (n == 5)
         assert over.ranking.is_told == (n == 6)
         assert (len(set(over.ranking.group)) > 1) == (n == 6), "which is what the caveat is about"
-        table = next(each for each in overview_page(make_site(found))["rankings"] if each.name == first.name)
-        assert "too few" not in table.basis, "which has several environments"
+        table = next(each for each in overview_page(make_site(found))["rankings"] if each["name"] == first.name)
+        assert "too few" not in table["basis"], "which has several environments"
     alone = folder(tmp_path / "one", [ARMS[0]], repetitions=5)
     told = "too few repetitions to tell agents apart: 5 have finished, places begin at 6"
     lines = short_ranking(alone)
@@ -181,8 +181,8 @@ def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> 
     assert [line for line in lines if line.startswith("  –   BBKB  (mean rank ")]
     site = make_site(summarise(alone))
     (table,) = overview_page(site)["rankings"]
-    assert told in table.basis
-    assert {row.rank for row in table.rows} == {"–"}
+    assert told in table["basis"]
+    assert {row.place.text for row in table["rows"]} == {"–"}
     assert Results(alone).ranking()["rank"].isna().all()
     assert site.rank("RKHS", "BBKB") is None
     text = build_page(alone.directory).parent.joinpath("site", "env-rkhs.html").read_text(encoding="utf-8")
@@ -200,29 +200,29 @@ def test_frames_have_a_row_in_each_class_that_an_agent_plays(tmp_path: Path) -> 
 
 def test_the_overview_ranks_each_class_anew_under_every_filter(summary: Summary) -> None:
     site = make_site(summary)
-    tables = {table.name: table for table in overview_page(site)["rankings"]}
-    assert [row.agent for row in tables["boxes"].rows] == ["UHE-BO", "Portfolio", "Random"]
-    assert tables["boxes"].basis == "Ranks rest on 3 environments and are of 3 agents"
-    assert len(tables["boxes"].rows[0].cells) == 3
+    tables = {table["name"]: table for table in overview_page(site)["rankings"]}
+    assert [row.name for row in tables["boxes"]["rows"]] == ["UHE-BO", "Portfolio", "Random"]
+    assert tables["boxes"]["basis"] == "Ranks rest on 3 environments and are of 3 agents"
+    assert len(tables["boxes"]["rows"][0].cells) == 4, "the mean rank and a score a task"
     subsets = dict(zip(tables, filtered_rankings(site)))["arms"]
     assert {kept for kept, _, _ in (key.partition("|") for key in subsets)} == {"0,1"}, "both are drawn functions"
     basis, rows = subsets["0,1|"]
-    assert basis == tables["arms"].basis
-    assert [row.mean_rank for row in rows] == [row.mean_rank for row in tables["arms"].rows]
+    assert basis == tables["arms"]["basis"]
+    assert [row.cells[0] for row in rows] == [row.cells[0] for row in tables["arms"]["rows"]]
 
 
 def test_each_class_of_entrants_is_ranked_by_itself(summary: Summary) -> None:
     site = make_site(summary)
     subsets = dict(zip((one.name for one in site.classes), filtered_rankings(site)))["arms"]
-    whole = {row.agent for row in subsets["0,1|"][1]}
-    told, others = ({row.agent for row in subsets[f"0,1|{entrants}"][1]} for entrants in (TOLD, NOT_TOLD))
+    whole = {row.name for row in subsets["0,1|"][1]}
+    told, others = ({row.name for row in subsets[f"0,1|{entrants}"][1]} for entrants in (TOLD, NOT_TOLD))
     assert told | others == whole
     assert not told & others
     assert told == {"BBKB"}
     assert "Random" in others
     for entrants, agents in ((TOLD, told), (NOT_TOLD, others)):
         _, rows = subsets[f"0,1|{entrants}"]
-        ranks = [row.mean_rank.sort for row in rows if row.rank]
+        ranks = [float(row.cells[0].sort) for row in rows if row.place.is_known]
         assert sum(ranks) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2), f"{len(agents)} among themselves"
 
 
@@ -237,9 +237,9 @@ def test_a_filter_that_leaves_some_tasks_of_a_class_ranks_on_those(tmp_path: Pat
     site = make_site(summarise(store))
     (table,) = overview_page(site)["rankings"]
     (subsets,) = filtered_rankings(site)
-    assert [card.name for card in table.tasks] == ["Cosines", "RKHS"]
-    assert {row.rank for row in table.rows} == {"1="}, "level over both"
-    order = [row.agent for row in table.rows]
-    places = {kept: dict(zip(order, (row.rank for row in rows))) for kept, (_, rows) in subsets.items()}
+    assert [card["about"].name for card in table["tasks"]] == ["Cosines", "RKHS"]
+    assert {row.place.text for row in table["rows"]} == {"1="}, "level over both"
+    order = [row.name for row in table["rows"]]
+    places = {kept: dict(zip(order, (row.place.text for row in rows))) for kept, (_, rows) in subsets.items()}
     assert places == {"0,1|": {"A": "1=", "B": "1="}, "0|": {"A": "2", "B": "1"}, "1|": {"A": "1", "B": "2"}}
     assert subsets["0|"][0] == "Ranks rest on 1 environment and are of 2 agents"

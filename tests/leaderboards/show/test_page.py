@@ -293,7 +293,7 @@ def test_agents_without_a_rank_are_counted(tmp_path: Path, n: int, said: str) ->
         store.write(record(env, agent, 3, 60))
         store.write(record(env, agent, 4, 60))
     (ranking,) = overview_page(make_site(summarise(store)))["rankings"]
-    assert ranking.basis.split("; ")[1] == f"{said} finished all repetitions of all"
+    assert ranking["basis"].split("; ")[1] == f"{said} finished all repetitions of all"
 
 
 @pytest.mark.parametrize(("n", "folded"), [(10, False), (11, True)])
@@ -345,7 +345,7 @@ def test_a_large_leading_group_is_counted(tmp_path: Path) -> None:
     agents = [Ref("Uniform", {"n": n}, f"agent {n}") for n in range(9)]
     store = folder(tmp_path / "few", [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)
     (card,) = overview_page(make_site(summarise(store)))["tasks"]
-    assert card.leading == [], "one repetition tells nobody apart"
+    assert card["leading"] == [], "one repetition tells nobody apart"
     store = Store(tmp_path / "more")
     for agent in agents:  # which do equally well
         for repetition in range(6):
@@ -353,9 +353,9 @@ def test_a_large_leading_group_is_counted(tmp_path: Path) -> None:
             store.write(record(Ref("GPBandit/RKHS-v0"), agent, repetition, frame=frame))
     site = make_site(summarise(store))
     (card,) = overview_page(site)["tasks"]
-    assert len(card.leading) == 6
-    assert card.leading[:5] == site.best_agents("RKHS")[:5]
-    assert card.leading[5] == "and 4 more"
+    assert len(card["leading"]) == 6
+    assert card["leading"][:5] == site.best_agents("RKHS")[:5]
+    assert card["leading"][5] == "and 4 more"
 
 
 def test_text_of_docstrings_is_escaped_with_its_code_marked() -> None:

@@ -57,16 +57,16 @@ def test_every_criterion_has_a_tab_that_says_what_it_rests_on(site: Site) -> Non
     (table,) = score_tables(site)
     assert [tab.by for tab in table.tabs] == list(RANKED_BY)
     for tab in table.tabs:
-        scores = [row.score.sort for row in tab.rows]
+        scores = [row.cells[0].sort for row in tab.rows]
         assert scores == sorted(scores, reverse=True)
         assert tab.notes[0] == f"places on tasks like these {TASKS} environments"
         assert any(note.startswith("participation ratio of the environments ") for note in tab.notes)
         assert any(note.startswith("median correlation of two environments' ranks ") for note in tab.notes)
         assert any("first" in note for note in tab.notes)
     by_regret, by_recommendation = table.tabs[0].rows, table.tabs[2].rows
-    assert by_regret[-1].agent == "Uniform"
-    assert by_recommendation[0].agent == "EpsGreedy"
-    assert by_recommendation[0].score.text == "100.0"
+    assert by_regret[-1].name == "Uniform"
+    assert by_recommendation[0].name == "EpsGreedy"
+    assert by_recommendation[0].cells[0].text == "100.0"
 
 
 def test_agents_are_placed_within_their_classes_too(site: Site) -> None:
@@ -80,7 +80,7 @@ def test_agents_are_placed_within_their_classes_too(site: Site) -> None:
     (table,) = score_tables(site)
     assert table.kernels == [TOLD, NOT_TOLD]
     assert table.batchings == [SEQUENTIAL, BATCHES]
-    rows = {row.agent: row for row in table.tabs[0].rows}
+    rows = {row.name: row for row in table.tabs[0].rows}
     everybody, told_none, one_at_a_time, both = json.loads(rows["EpsGreedy"].places)
     assert (everybody, told_none, one_at_a_time, both) == ("4", "1", "2", "1")
     assert json.loads(rows["GP-UCB"].places)[2:] == ["1", "1"]
@@ -94,7 +94,8 @@ def test_every_level_of_knowledge_has_its_heading() -> None:
 def test_the_agent_that_criteria_order_differently_is_named(site: Site) -> None:
     (table,) = score_tables(site)
     first = table.disagreements[0]
-    assert (first.agent, first.positions[0], first.positions[2], first.spread) == ("EpsGreedy", 4, 1, 3)
+    positions = [cell.sort for cell in first.cells]
+    assert (first.name, positions[0], positions[2], positions[-1]) == ("EpsGreedy", 4, 1, 3)
     assert len(table.correlations) == 6
 
 
@@ -112,21 +113,22 @@ def test_agents_of_one_score_have_one_position_where_criteria_disagree(tmp_path:
             )
             store.write(one)
     (table,) = score_tables(make_site(summarise(store)))
-    assert {row.agent: row.positions[:2] for row in table.disagreements} == {"c": [3, 1], "d": [4, 1]}
-    assert [row.spread for row in table.disagreements] == [3, 2]
+    positions = {row.name: [cell.sort for cell in row.cells] for row in table.disagreements}
+    assert {agent: found[:2] for agent, found in positions.items()} == {"c": [3, 1], "d": [4, 1]}
+    assert [found[-1] for found in positions.values()] == [3, 2]
 
 
 def test_a_task_has_its_own_places(site: Site) -> None:
     table = of_task(site, "task 0")
     assert table is not None
     assert [tab.by for tab in table.tabs] == list(RANKED_BY)
-    assert table.tabs[0].rows[-1].agent == "Uniform"
+    assert table.tabs[0].rows[-1].name == "Uniform"
     assert table.tabs[0].notes[0] == "6 repetitions of this environment"
     for task, ends in (("task 0", ""), ("task 1", "99.7 – 100.0")):
         found = of_task(site, task)
         assert found is not None
         first = found.tabs[2].rows[0]
-        assert (first.agent, first.score.interval) == ("EpsGreedy", ends)
+        assert (first.name, first.cells[0].interval) == ("EpsGreedy", ends)
 
 
 def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path: Path) -> None:
@@ -137,7 +139,7 @@ def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path
             store.write(replace(one, spec=replace(one.spec, agent=agent)))
     summary = replace(summarise(store), against="core-v2", rivals=frozenset({"Random"}))
     (table,) = score_tables(make_site(summary))
-    assert [(row.agent, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
+    assert [(row.name, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
 
 
 def test_a_tab_is_chosen_for_the_whole_page_and_stands_in_the_address(scored: Path, open_page: Open) -> None:
@@ -196,7 +198,7 @@ def test_a_group_beside_no_other_makes_no_profile(tmp_path: Path) -> None:
 def test_rivals_are_in_order_of_their_rank(site: Site) -> None:
     order = site.best_agents()
     assert order != list(site.summary.agents)
-    assert [rival.agent for rival in agent_page(site, order[1])["rivals"]] == [order[0], *order[2:]]
+    assert [rival.name for rival in agent_page(site, order[1])["rivals"]] == [order[0], *order[2:]]
 
 
 def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> None:
@@ -209,5 +211,5 @@ def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> No
     last = [agent for agent in make_site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
     site = make_site(replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {last}))
     assert last not in site.best_agents("RKHS")[:8]
-    drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS").drawing))
+    drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS")["drawing"]))
     assert set(drawn) == {*site.best_agents("RKHS")[:8], "Uniform", last}
