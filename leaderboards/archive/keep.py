@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.score.scores import COLUMNS, best_times, reduce_run
+from leaderboards.play.measures import COLUMNS
+from leaderboards.score.scores import best_times, reduce_run
 from leaderboards.store.kept import KEPT, KeptRun, trace_digest
 from leaderboards.store.run_file import RunEntry
 

@@ -16,7 +16,7 @@ import numpy as np
 from leaderboards.claims.claim import ALIKE, ALIKE_LOG10, Claim
 from leaderboards.claims.measures import Measure, more_regret
 from leaderboards.claims.runs import Runs
-from leaderboards.score.metrics import batch_lengths, simple_regret, simulated_time
+from leaderboards.play.measures import batch_lengths, simple_regret, simulated_time
 from leaderboards.score.statistics import Interval, mean_interval, paired_difference
 
 __all__ = ["COLUMNS", "architectures", "batch_growth", "mean_simple", "more_batches", "total_time"]

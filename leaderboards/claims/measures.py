@@ -20,7 +20,8 @@ from jaxtyping import Float
 from scipy.stats import kendalltau
 
 from leaderboards.claims.runs import Runs
-from leaderboards.score.metrics import batches_so_far, regret_ratio
+from leaderboards.play.measures import batches_so_far
+from leaderboards.score.metrics import regret_ratio
 from leaderboards.score.statistics import (
     Interval,
     bounded_interval,

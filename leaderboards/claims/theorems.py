@@ -27,9 +27,9 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.measures import Measure
 from leaderboards.claims.runs import Runs
 from leaderboards.play.build import build_env
+from leaderboards.play.measures import batch_lengths
 from leaderboards.play.run import stated_problem
 from leaderboards.play.suite import load_suite
-from leaderboards.score.metrics import batch_lengths
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = [

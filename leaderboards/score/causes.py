@@ -28,7 +28,8 @@ from jaxtyping import Float
 
 from gpbandit_envs.channels import Channel, as_channel
 from leaderboards.play.feedback import words_of
-from leaderboards.score.metrics import BEST_SO_FAR, has_batches
+from leaderboards.play.measures import has_batches
+from leaderboards.score.metrics import BEST_SO_FAR
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, mean_interval
 from leaderboards.score.tasks import Task

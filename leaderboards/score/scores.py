@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.channels import Channel
+from leaderboards.play.measures import RunColumns, simple_regret
 from leaderboards.score import metrics
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_intervals
 from leaderboards.store.kept import MOST_KEPT
 
 __all__ = [
-    "COLUMNS",
     "N_POINTS",
     "AgentScores",
     "Block",
@@ -29,9 +28,6 @@ __all__ = [
 
 Block = tuple[int, int]
 """Root seed and repetition, which fix the instance, its noise, delays and costs; scores are paired by block."""
-
-COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
-"""Columns of a trace from which scores are computed."""
 
 N_POINTS = 150
 """Largest number of points kept of each curve."""
@@ -192,8 +188,9 @@ def reduce_run(
     """Curves at the times `t` and final scores of one run; the regret ratio is added by `AgentScores.add_regret_ratio`.
 
     Args:
-        trace: `COLUMNS`, `diagnostics` and what `leaderboards.score.metrics.other_columns` asks for, by name, each of
-            shape `(T,)`; and, if it is there, `action`, the arms.
+        trace: `leaderboards.play.measures.COLUMNS`, `diagnostics` and what
+            `leaderboards.score.metrics.other_columns` asks for, by name, each of shape `(T,)`; and, if it is there,
+            `action`, the arms.
         t: Times, from 1, of which the last is T; shape `(p,)`.
         rule: When feedback arrived; batches and experiment time are NaN where it has none.
         diagnostics: Columns to keep beside the scores.
@@ -206,17 +203,7 @@ def reduce_run(
     if t[-1] != T:
         raise ValueError(f"trace: expected {t[-1]} evaluations, got {T}")
     at = np.asarray(t) - 1
-    columns = {name: np.asarray(trace[name], np.float64) for name in COLUMNS}
-    others = {
-        name: np.asarray(trace[name], np.float64) if name in trace else np.full(T, np.nan)
-        for name in metrics.other_columns()
-    }
-    for name, values in columns.items():
-        if (np.abs(values) > LARGEST).any():
-            raise ValueError(
-                f"{name}: expected numbers of at most {LARGEST:g} in size, got {np.nanmax(np.abs(values)):g}"
-            )
-    run = metrics.RunColumns(**columns, rule=rule, others=others)
+    run = RunColumns.of(trace, rule, metrics.other_columns())
     curves, finals = {}, {}
     for name, metric in metrics.METRICS.items():
         if metric.of is None:
@@ -228,7 +215,7 @@ def reduce_run(
         if metric.has_curve:
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
-    best = metrics.simple_regret(run.regret)[best_times(T) - 1]
+    best = simple_regret(run.regret)[best_times(T) - 1]
     arms = _different(trace["action"]) if "action" in trace else np.nan
     return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best, arms=arms)
 

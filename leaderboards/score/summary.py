@@ -11,13 +11,13 @@ import pandas as pd
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.mean_gap import MEAN_GAP
+from leaderboards.play.measures import COLUMNS
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite
 from leaderboards.score.kept_scores import KeptScores, scores_of
 from leaderboards.score.metrics import other_columns
 from leaderboards.score.scores import (
-    COLUMNS,
     N_POINTS,
     AgentScores,
     RunScores,

@@ -15,9 +15,10 @@ import numpy as np
 from gpbandit_envs.channels import IMMEDIATE
 from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.report import AuditReport
+from leaderboards.play.measures import has_batches, workers_of
 from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import KINDS, DelayStudy
-from leaderboards.score.metrics import METRICS, REWARD, Metric, has_batches, workers_of
+from leaderboards.score.metrics import METRICS, REWARD, Metric
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved

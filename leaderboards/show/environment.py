@@ -16,7 +16,8 @@ import numpy as np
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.mean_gap import MEAN_GAP
-from leaderboards.score.metrics import METRICS, Metric, has_batches
+from leaderboards.play.measures import has_batches
+from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.score.tasks import Task
 from leaderboards.show.audit_tables import audits_of

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.score.metrics import has_batches
+from leaderboards.play.measures import has_batches
 from leaderboards.score.statistics import Interval, Ranking, Slope
 from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show import svg

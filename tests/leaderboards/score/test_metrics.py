@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gpbandit_envs.channels import WorkerQueue
+from leaderboards.play import measures
 from leaderboards.score import metrics
 
 REGRETS = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1e3))
@@ -16,21 +17,21 @@ REGRETS = hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1e3))
 
 def test_regrets_of_a_run_worked_by_hand() -> None:
     regret = np.array([3.0, 1.0, 2.0, 0.0])
-    np.testing.assert_array_equal(metrics.cumulative(regret), [3, 4, 6, 6])
+    np.testing.assert_array_equal(measures.cumulative(regret), [3, 4, 6, 6])
     np.testing.assert_array_equal(metrics.average_regret(regret), [3, 2, 2, 1.5])
-    np.testing.assert_array_equal(metrics.simple_regret(regret), [3, 1, 1, 0])
+    np.testing.assert_array_equal(measures.simple_regret(regret), [3, 1, 1, 0])
     np.testing.assert_array_equal(metrics.regret_ratio(regret, np.array([6.0, 0.0, 4.0, 1.0])), [0.5, np.nan, 0.5, 0.0])
 
 
 def test_runs_are_rows_and_time_is_the_last_axis() -> None:
     regret = np.arange(12.0).reshape(3, 4)[:, ::-1]
-    for f in (metrics.cumulative, metrics.average_regret, metrics.simple_regret):
+    for f in (measures.cumulative, metrics.average_regret, measures.simple_regret):
         np.testing.assert_array_equal(f(regret), [f(row) for row in regret])
 
 
 @given(REGRETS)
 def test_simple_regret_never_rises_and_never_exceeds_the_average(regret: np.ndarray) -> None:
-    simple = metrics.simple_regret(regret)
+    simple = measures.simple_regret(regret)
     assert (np.diff(simple) <= 0).all()
     assert (simple <= metrics.average_regret(regret) * (1 + 1e-12) + 1e-300).all()
     assert simple[-1] == regret.min()
@@ -38,7 +39,7 @@ def test_simple_regret_never_rises_and_never_exceeds_the_average(regret: np.ndar
 
 @given(REGRETS)
 def test_the_ratio_to_oneself_is_one(regret: np.ndarray) -> None:
-    R = metrics.cumulative(regret)
+    R = measures.cumulative(regret)
     ratio = metrics.regret_ratio(R, R)
     assert (ratio[R > 0] == 1).all()
     assert np.isnan(ratio[R == 0]).all()
@@ -46,13 +47,13 @@ def test_the_ratio_to_oneself_is_one(regret: np.ndarray) -> None:
 
 def test_an_unknown_mean_stays_unknown() -> None:
     regret = np.array([1.0, np.nan, 0.5])
-    for f in (metrics.cumulative, metrics.average_regret, metrics.simple_regret):
+    for f in (measures.cumulative, metrics.average_regret, measures.simple_regret):
         np.testing.assert_array_equal(np.isnan(f(regret)), [False, True, True])
 
 
 def test_inference_regret_holds_the_last_recommendation() -> None:
     x = np.array([np.nan, 2.0, np.nan, np.nan, 1.0, np.nan])
-    np.testing.assert_array_equal(metrics.inference_regret(x), [np.nan, 2, 2, 2, 1, 1])
+    np.testing.assert_array_equal(measures.inference_regret(x), [np.nan, 2, 2, 2, 1, 1])
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(0, 5))
@@ -60,8 +61,8 @@ def test_batch_lengths_are_recovered_whatever_the_batches_are_called(lengths: li
     # A delivery between which nothing was chosen leaves a gap in the numbers.
     names = np.cumsum(1 + skip * (np.arange(len(lengths)) % 2))
     batch = np.repeat(names, lengths)
-    np.testing.assert_array_equal(metrics.batch_lengths(batch), lengths)
-    assert metrics.batches_so_far(batch)[-1] == len(lengths)
+    np.testing.assert_array_equal(measures.batch_lengths(batch), lengths)
+    assert measures.batches_so_far(batch)[-1] == len(lengths)
     assert metrics.regret_per_batch(np.full(len(batch), 2.0), batch) == pytest.approx(2 * len(batch) / len(lengths))
 
 
@@ -69,7 +70,7 @@ def test_simulated_time_of_two_batches_on_two_workers_worked_by_hand() -> None:
     cost = np.array([4.0, 1.0, 2.0, 1.0, 5.0, 1.0])
     batch = np.array([1, 1, 1, 1, 2, 2])
     # Worker A: 4; worker B: 1, 2, 1. Then 5 beside 1.
-    np.testing.assert_allclose(metrics.simulated_time(cost, batch, 2), [4, 4, 4, 4, 9, 9])
+    np.testing.assert_allclose(measures.simulated_time(cost, batch, 2), [4, 4, 4, 4, 9, 9])
 
 
 @given(
@@ -79,27 +80,27 @@ def test_simulated_time_of_two_batches_on_two_workers_worked_by_hand() -> None:
 )
 def test_simulated_time_lies_between_work_and_the_slowest(cost: np.ndarray, workers: int, length: int) -> None:
     batch = 1 + np.arange(len(cost)) // length
-    time = metrics.simulated_time(cost, batch, workers)
+    time = measures.simulated_time(cost, batch, workers)
     parts = [cost[batch == b] for b in np.unique(batch)]
     least = sum(max(part.max(), part.sum() / workers) for part in parts)
     # Graham (1966): list scheduling takes at most 2 - 1/P times the best schedule.
     assert least - 1e-9 <= time[-1] <= (2 - 1 / workers) * least + 1e-9
     assert time[-1] <= cost.sum() + 1e-9
-    np.testing.assert_allclose(metrics.simulated_time(cost, batch, 1)[-1], cost.sum())
-    np.testing.assert_allclose(metrics.simulated_time(cost, batch, len(cost))[-1], sum(p.max() for p in parts))
+    np.testing.assert_allclose(measures.simulated_time(cost, batch, 1)[-1], cost.sum())
+    np.testing.assert_allclose(measures.simulated_time(cost, batch, len(cost))[-1], sum(p.max() for p in parts))
 
 
 def test_equal_costs_take_the_short_way_to_the_same_time() -> None:
     for length, workers in itertools.product((1, 3, 7), (1, 2, 5)):
         batch = 1 + np.arange(20) // length
-        equal = metrics.simulated_time(np.full(20, 2.0), batch, workers)
-        nearly = metrics.simulated_time(np.full(20, 2.0) + 1e-12 * np.arange(20), batch, workers)
+        equal = measures.simulated_time(np.full(20, 2.0), batch, workers)
+        nearly = measures.simulated_time(np.full(20, 2.0) + 1e-12 * np.arange(20), batch, workers)
         np.testing.assert_allclose(equal, nearly, rtol=1e-9)
 
 
 def test_completion_times_of_two_workers_worked_by_hand() -> None:
     # 0 runs to time 5; on the other worker 1 to 1, then 2 to 3, then 3 to 4, then 4 to 8.
-    ends = metrics.completion_times(np.array([5.0, 1, 2, 1, 4]), np.array([1, 1, 2, 3, 4]), 2)
+    ends = measures.completion_times(np.array([5.0, 1, 2, 1, 4]), np.array([1, 1, 2, 3, 4]), 2)
     np.testing.assert_array_equal(ends, [5, 1, 3, 4, 8])
 
 
@@ -121,7 +122,7 @@ def test_completion_times_are_those_of_the_channel_that_the_harness_plays_with(
         channel.start(ticket, cost)
         deliveries += bool(channel.arrived())
     costs = np.array([cost for cost, _ in steps])
-    np.testing.assert_array_equal(metrics.completion_times(costs, np.array(batch), workers), ends)
+    np.testing.assert_array_equal(measures.completion_times(costs, np.array(batch), workers), ends)
     while channel.wait():
         pass
     assert channel.time == max(ends)
@@ -134,26 +135,26 @@ def test_workers_that_are_never_idle_take_the_time_of_list_scheduling(cost: np.n
         batch.append(deliveries + 1)
         channel.start(ticket, c)
         deliveries += bool(channel.arrived())
-    end = metrics.completion_times(cost, np.array(batch), workers).max()
-    assert end == pytest.approx(metrics.simulated_time(cost, np.ones(len(cost)), workers)[-1])
+    end = measures.completion_times(cost, np.array(batch), workers).max()
+    assert end == pytest.approx(measures.simulated_time(cost, np.ones(len(cost)), workers)[-1])
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: metrics.cumulative(np.zeros(0)), "x: expected at least one"),
+        (lambda: measures.cumulative(np.zeros(0)), "x: expected at least one"),
         (lambda: metrics.regret_ratio(np.ones(3), np.ones((2, 3))), r"R_uniform: expected the shape \(3,\)"),
-        (lambda: metrics.batches_so_far(np.array([1, 3, 2])), "batch: expected non-decreasing"),
-        (lambda: metrics.batch_lengths(np.ones((2, 3))), "batch: expected one run"),
-        (lambda: metrics.simulated_time(np.ones(3), np.ones(3), 0), "workers: expected an integer >= 1, got 0"),
-        (lambda: metrics.simulated_time(-np.ones(3), np.ones(3), 2), "cost: expected finite costs >= 0"),
-        (lambda: metrics.simulated_time(np.ones(3), np.ones(4), 2), "batch: expected one number for each of 3"),
-        (lambda: metrics.completion_times(-np.ones(3), np.ones(3), 2), "cost: expected finite costs >= 0"),
+        (lambda: measures.batches_so_far(np.array([1, 3, 2])), "batch: expected non-decreasing"),
+        (lambda: measures.batch_lengths(np.ones((2, 3))), "batch: expected one run"),
+        (lambda: measures.simulated_time(np.ones(3), np.ones(3), 0), "workers: expected an integer >= 1, got 0"),
+        (lambda: measures.simulated_time(-np.ones(3), np.ones(3), 2), "cost: expected finite costs >= 0"),
+        (lambda: measures.simulated_time(np.ones(3), np.ones(4), 2), "batch: expected one number for each of 3"),
+        (lambda: measures.completion_times(-np.ones(3), np.ones(3), 2), "cost: expected finite costs >= 0"),
         (
-            lambda: metrics.completion_times(np.ones(3), np.ones(3), 2),
+            lambda: measures.completion_times(np.ones(3), np.ones(3), 2),
             "deliveries of 2 workers, got 1.0 for evaluation 3",
         ),
-        (lambda: metrics.completion_times(np.ones(3), np.array([1, 3, 4]), 2), "got 3 for evaluation 2"),
+        (lambda: measures.completion_times(np.ones(3), np.array([1, 3, 4]), 2), "got 3 for evaluation 2"),
     ],
 )
 def test_bad_input_is_named(call: object, message: str) -> None:
