@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 import leaderboards
-from leaderboards.archive.submission import accept, faults, make_submission, open_submission
+from leaderboards.publish.submission import accept, faults, make_submission, open_submission
 from leaderboards.show.build import build_page
 from leaderboards.verify.verify import verify
 from leaderboards.work.local import SerialExecutor

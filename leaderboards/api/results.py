@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 from gpbandit_envs.arguments import did_you_mean
 from leaderboards.archive.read import Board, open_results
-from leaderboards.archive.sign_offs import confirmed_rows
 from leaderboards.play.suite import Suite
+from leaderboards.publish.sign_offs import confirmed_rows
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.criteria import BoardScores, run_scores
 from leaderboards.score.rankings import TaskClass, TaskRanking, ranked_among

@@ -1,1 +1,1 @@
-"""What does a board keep, and who is on it? Boards are played, kept, checked in samples and added to."""
+"""What does a board keep? Its files, read like a results folder."""

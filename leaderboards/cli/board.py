@@ -13,20 +13,20 @@ import typer
 from rich.console import Console
 
 from gpbandit_envs.functions.optima import FILE, write
-from leaderboards.archive.check import check_board
-from leaderboards.archive.instances import LUCKY, suite_optima, uniform_hits
-from leaderboards.archive.kernels import suite_kernels, write_kernels
-from leaderboards.archive.lite import TOP, LiteChoice, choose_lite, lite_choice
-from leaderboards.archive.lite import without_data as tasks_without_data
-from leaderboards.archive.make import make_board
 from leaderboards.archive.read import Board, board, board_folder, board_names, board_parts, pack_board
-from leaderboards.archive.renew import renew_unchanged
-from leaderboards.archive.submission import accept, faults, open_submission
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.cli.trust import holdout, say_screen
 from leaderboards.play.suite import load_suite, suite_folder, suite_names
+from leaderboards.publish.check import check_board
+from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits
+from leaderboards.publish.kernels import suite_kernels, write_kernels
+from leaderboards.publish.lite import TOP, LiteChoice, choose_lite, lite_choice
+from leaderboards.publish.lite import without_data as tasks_without_data
+from leaderboards.publish.make import make_board
+from leaderboards.publish.renew import renew_unchanged
+from leaderboards.publish.submission import accept, faults, open_submission
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.design import FLAT, design_of, flat_cells
@@ -346,7 +346,7 @@ def describe(
     url: Annotated[str, typer.Option(help="Public address of that folder, for the descriptions.")] = "",
 ) -> None:
     """Write boards as data sets: archive, table of runs, Croissant metadata, datasheet, BibTeX."""
-    from leaderboards.archive.describe import describe_board
+    from leaderboards.publish.describe import describe_board
 
     for name in names or board_parts():
         found = opened(name)
@@ -364,7 +364,7 @@ def site(
     or 1,
 ) -> None:
     """Write the pages of all boards and the front page, from which they and the documentation can be reached."""
-    from leaderboards.archive.front import build_front
+    from leaderboards.publish.front import build_front
 
     with user_errors(out):
         say(f"The site is at {build_front(out, workers).resolve()}")

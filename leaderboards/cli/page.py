@@ -46,7 +46,7 @@ def page(
         agents = named_agents(entry.spec for entry in store.entries().values())
         named = [id for id in agents if is_findable(id.partition(":")[0])]  # of the others `not_here` speaks below
         failed = [id for id in named if not _imported(id)] if import_agents else []
-        from leaderboards.archive.sign_offs import confirmed_rows
+        from leaderboards.publish.sign_offs import confirmed_rows
         from leaderboards.show.build import build_page
 
         found = opened(directory, against)

@@ -11,18 +11,18 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from leaderboards.archive.submission import (
+from leaderboards.cli.against import joined, opened
+from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
+from leaderboards.cli.ranking import check_metric, criteria_help
+from leaderboards.cli.terminal import ask_to_run, say, say_json
+from leaderboards.cli.trust import say_screen
+from leaderboards.publish.submission import (
     faults,
     is_submission,
     make_submission,
     open_submission,
     same_on_board,
 )
-from leaderboards.cli.against import joined, opened
-from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric, criteria_help
-from leaderboards.cli.terminal import ask_to_run, say, say_json
-from leaderboards.cli.trust import say_screen
 from leaderboards.store import exchange
 from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from leaderboards.archive.holdout import LEADERS, Holdout, play_board_holdout, play_holdout
 from leaderboards.archive.read import BOARD, board, board_names
-from leaderboards.archive.submission import faults, open_submission
 from leaderboards.cli.against import rivals_on
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.confined import can_confine
+from leaderboards.publish.holdout import LEADERS, Holdout, play_board_holdout, play_holdout
+from leaderboards.publish.submission import faults, open_submission
 from leaderboards.store.store import StoreView
 from leaderboards.verify.screen import screen
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import leaderboards
-from leaderboards.archive.holdout import _drawn
-from leaderboards.archive.make import _note, write_board
 from leaderboards.archive.read import Board
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite, parse_suite
+from leaderboards.publish.holdout import _drawn
+from leaderboards.publish.make import _note, write_board
 from leaderboards.score.instances import check_size
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from leaderboards.archive.files import Source
-from leaderboards.archive.make import write_board
 from leaderboards.play.record import InstanceData, RunRecord
 from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.publish.make import write_board
 from leaderboards.score.causes import Causes, Told, find_causes
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary, summarise

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.archive import front as front_page
-from leaderboards.archive.front import build_front
 from leaderboards.archive.read import board, board_parts
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite
+from leaderboards.publish import front as front_page
+from leaderboards.publish.front import build_front
 from leaderboards.show import build_page
 from tests.browser import DESKTOP, PHONE, Open
 from tests.leaderboards.folders import AGENTS, Failure, folder

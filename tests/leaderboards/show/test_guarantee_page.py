@@ -11,15 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.archive import front as front_page
-from leaderboards.archive.front import build_front
-from leaderboards.archive.make import play_board, write_board
 from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
 from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.price import price_of
 from leaderboards.cli.app import app
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import parse_suite
+from leaderboards.publish import front as front_page
+from leaderboards.publish.front import build_front
+from leaderboards.publish.make import play_board, write_board
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page

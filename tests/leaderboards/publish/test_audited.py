@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.archive import make
-from leaderboards.archive import near_limit as near_limit_module
-from leaderboards.archive.check import check_board
 from leaderboards.archive.files import Source, read_agent, read_index, write_agent, write_index
-from leaderboards.archive.make import play_board, write_board
-from leaderboards.archive.near_limit import audit_near_limit, near_limit
 from leaderboards.archive.read import Board
 from leaderboards.audit.guarantee import guarantee_rows
 from leaderboards.audit.kept import keep_audit, kept_audits
 from leaderboards.audit.replay import audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite
+from leaderboards.publish import make
+from leaderboards.publish import near_limit as near_limit_module
+from leaderboards.publish.check import check_board
+from leaderboards.publish.make import play_board, write_board
+from leaderboards.publish.near_limit import audit_near_limit, near_limit
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.kept_audit import KeptAudit

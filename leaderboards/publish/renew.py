@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.archive.check import check_board, one_of_each_task
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.read import Board
+from leaderboards.publish.check import check_board, one_of_each_task
 from leaderboards.store.intact import read_limited
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import Verdict

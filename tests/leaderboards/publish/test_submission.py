@@ -19,14 +19,14 @@ import pandas as pd
 import pytest
 
 import leaderboards
-from leaderboards.archive import submission
-from leaderboards.archive.check import check_board
 from leaderboards.archive.read import Board
-from leaderboards.archive.submission import accept, faults, make_submission, open_submission, same_traces
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
+from leaderboards.publish import submission
+from leaderboards.publish.check import check_board
+from leaderboards.publish.submission import accept, faults, make_submission, open_submission, same_traces
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
 from leaderboards.store.intact import StoreError
@@ -35,7 +35,7 @@ from leaderboards.verify.edited import _own_files
 from leaderboards.verify.fingerprint import imported_files
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
 from leaderboards.work.local import SerialExecutor
-from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
+from tests.leaderboards.publish.boards import REPETITIONS, SMALL, small_suite
 
 AGENT = """
 import numpy as np

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.archive import sign_offs
 from leaderboards.archive.read import Board, board
-from leaderboards.archive.sign_offs import SignOff, confirmed_rows, sign_off
 from leaderboards.play.suite import load_suite
+from leaderboards.publish import sign_offs
+from leaderboards.publish.sign_offs import SignOff, confirmed_rows, sign_off
 from leaderboards.show.build import build_page
 from leaderboards.store.store import Store
 

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs.datasets import DataError
-from leaderboards.archive.check import check_board
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
-from leaderboards.archive.lite import TOP, agreement, block_ranks, choose_lite, lite_choice
-from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
@@ -21,13 +18,16 @@ from leaderboards.play.loops import are_portable, portable_environment
 from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
+from leaderboards.publish.check import check_board
+from leaderboards.publish.lite import TOP, agreement, block_ranks, choose_lite, lite_choice
+from leaderboards.publish.make import play_board, write_board
 from leaderboards.score.spent import spent
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.local import SerialExecutor
-from tests.leaderboards.archive.boards import REPETITIONS, small_suite
+from tests.leaderboards.publish.boards import REPETITIONS, small_suite
 
 Made = tuple[Store, Board]
 

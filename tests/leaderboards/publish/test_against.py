@@ -30,7 +30,7 @@ from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
+from tests.leaderboards.publish.boards import REPETITIONS, SMALL, small_suite
 
 
 @pytest.mark.slow

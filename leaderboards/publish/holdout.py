@@ -31,10 +31,10 @@ import numpy as np
 
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
-from leaderboards.archive.submission import Submission
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite
+from leaderboards.publish.submission import Submission
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
 from leaderboards.score.statistics import Interval

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board
 from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.publish.make import play_board, write_board
 from leaderboards.store.store import Store
 
 REPETITIONS = 6

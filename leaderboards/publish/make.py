@@ -26,7 +26,6 @@ from leaderboards.archive.files import (
     write_index,
 )
 from leaderboards.archive.keep import keep
-from leaderboards.archive.near_limit import audit_near_limit
 from leaderboards.archive.read import Board, board_folder
 from leaderboards.audit.kept import kept_audits
 from leaderboards.audit.store import AuditStore, AuditWatcher
@@ -34,6 +33,7 @@ from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
+from leaderboards.publish.near_limit import audit_near_limit
 from leaderboards.score.aliases import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
@@ -84,7 +84,7 @@ def make_board(
     """Play what the package's board of a suite lacks and write its files; what was played is kept, whatever stops it.
 
     Of a suite with a plan for audits, rows near the limit of validity are then measured after every turn, see
-    `leaderboards.archive.near_limit`.
+    `leaderboards.publish.near_limit`.
 
     Args:
         suite: The suite.

@@ -8,7 +8,7 @@ import pytest
 from leaderboards.archive import read as boards
 from leaderboards.archive.read import Board
 from leaderboards.store.store import Store
-from tests.leaderboards.archive.boards import played
+from tests.leaderboards.publish.boards import played
 
 
 @pytest.fixture(scope="session")

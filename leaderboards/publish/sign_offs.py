@@ -35,7 +35,7 @@ class SignOff:
 @functools.cache
 def sign_offs() -> Mapping[str, Mapping[str, SignOff]]:
     """All that there are, by board and label of the row."""
-    text = (resources.files("leaderboards.archive") / "sign_offs.toml").read_text(encoding="utf-8")
+    text = (resources.files("leaderboards.publish") / "sign_offs.toml").read_text(encoding="utf-8")
     return {name: {row: SignOff(**entry) for row, entry in rows.items()} for name, rows in tomllib.loads(text).items()}
 
 

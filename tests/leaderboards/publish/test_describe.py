@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.archive import sign_offs as module
-from leaderboards.archive.describe import DESCRIPTION_FILES, citation, curve_table, describe_board, run_table
 from leaderboards.archive.read import Board, board
-from leaderboards.archive.sign_offs import SignOff, sign_offs
+from leaderboards.publish import sign_offs as module
+from leaderboards.publish.describe import DESCRIPTION_FILES, citation, curve_table, describe_board, run_table
+from leaderboards.publish.sign_offs import SignOff, sign_offs
 from leaderboards.store.kept import KEPT
 
 

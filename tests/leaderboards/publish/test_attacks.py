@@ -29,13 +29,13 @@ from rich.console import Console
 from agents import Actions, Capabilities, Pending
 from agents.core.finite import FiniteArmAgent
 from leaderboards.archive.read import Board, board, pack_board
-from leaderboards.archive.submission import LIST, open_submission
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
 from leaderboards.play.build import build_agent
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.publish.submission import LIST, open_submission
 from leaderboards.show.watch import Watcher
 from leaderboards.store import run_file
 from leaderboards.store.exchange import merge, pack
@@ -48,8 +48,8 @@ from leaderboards.verify.verify import FEWEST, verify
 from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.local import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from tests.leaderboards.archive.boards import SMALL, small_suite
 from tests.leaderboards.folders import folder, record
+from tests.leaderboards.publish.boards import SMALL, small_suite
 from tests.leaderboards.work.test_schedule import rows
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})

@@ -17,11 +17,11 @@ from leaderboards.api.results import Results
 from leaderboards.archive import read as boards
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.keep import keep
-from leaderboards.archive.make import play_board, write_board
 from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board, rivals_of
-from leaderboards.archive.renew import renew
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
+from leaderboards.publish.make import play_board, write_board
+from leaderboards.publish.renew import renew
 from leaderboards.score.kept_scores import scores_of
 from leaderboards.score.scores import best_times
 from leaderboards.score.summary import score_table, summarise
@@ -30,8 +30,8 @@ from leaderboards.store.kept import KEPT, trace_digest
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint, imported_files, plain_source
-from tests.leaderboards.archive.boards import HORIZON, REPETITIONS, small_suite
 from tests.leaderboards.folders import record
+from tests.leaderboards.publish.boards import HORIZON, REPETITIONS, small_suite
 
 Made = tuple[Store, Board]
 

@@ -25,8 +25,8 @@ from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_obj
 from gpbandit_envs.registry import ENVIRONMENTS
 from gpbandit_envs.version import __version__
 from leaderboards.archive.read import Board, pack_board
-from leaderboards.archive.sign_offs import sign_off
 from leaderboards.play.spec import Ref
+from leaderboards.publish.sign_offs import sign_off
 from leaderboards.score.spent import spent
 from leaderboards.store.kept import KEPT
 
@@ -256,7 +256,7 @@ def _datasheet(board: Board, faults: list[str]) -> str:
     tuned = {entry.ref.key: entry.tuned for entry in suite.agents}
     first = {run.file: run for run in reversed(runs)}
     template = jinja2.Environment(
-        loader=jinja2.PackageLoader("leaderboards.archive", ""),
+        loader=jinja2.PackageLoader("leaderboards.publish", ""),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.archive.describe import citation, describe_board
 from leaderboards.archive.read import board, board_folder, board_parts
-from leaderboards.archive.sign_offs import confirmed_rows
+from leaderboards.publish.describe import citation, describe_board
+from leaderboards.publish.sign_offs import confirmed_rows
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import page_templates, whole_site, write_site

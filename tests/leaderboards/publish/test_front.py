@@ -15,13 +15,13 @@ from loky.process_executor import BrokenProcessPool
 from markupsafe import Markup
 
 import leaderboards
-from leaderboards.archive import front as front_page
-from leaderboards.archive.front import build_front
 from leaderboards.archive.read import Board
+from leaderboards.publish import front as front_page
+from leaderboards.publish.front import build_front
 from leaderboards.show.table import Row
 from leaderboards.work.local import ExecutorError
 from tests.browser import Open
-from tests.leaderboards.archive.boards import small_suite
+from tests.leaderboards.publish.boards import small_suite
 
 
 @pytest.mark.slow

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from leaderboards.archive.lite import block_ranks
-from leaderboards.archive.make import _forget_stale, _note, file_names, write_board
 from leaderboards.archive.read import Board, board_of, pack_board
-from leaderboards.archive.submission import Submission, SubmittedAgent, accept
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.publish.lite import block_ranks
+from leaderboards.publish.make import _forget_stale, _note, file_names, write_board
+from leaderboards.publish.submission import Submission, SubmittedAgent, accept
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
 from leaderboards.work.local import make_executor
 from leaderboards.work.schedule import run_missing
-from tests.leaderboards.archive.boards import small_suite
+from tests.leaderboards.publish.boards import small_suite
 
 
 def tiny(agents: list[dict[str, Any]], repetitions: int = 2) -> Suite:

@@ -13,9 +13,9 @@ from gpbandit_envs.functions import maximum, optima
 from gpbandit_envs.functions.gp_draws import GPSampleBox
 from gpbandit_envs.functions.rkhs import RKHSBox
 from gpbandit_envs.gp import Matern
-from leaderboards.archive.instances import suite_instances, suite_optima, uniform_hits
 from leaderboards.cli.board import app
 from leaderboards.play.suite import parse_suite
+from leaderboards.publish.instances import suite_instances, suite_optima, uniform_hits
 from leaderboards.score.design import flat_cells
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store

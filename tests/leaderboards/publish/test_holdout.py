@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.archive.holdout import LEVEL, HoldoutScore, worse
 from leaderboards.archive.read import Board
 from leaderboards.cli.app import play
 from leaderboards.cli.errors import UserError
+from leaderboards.publish.holdout import LEVEL, HoldoutScore, worse
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.statistics import Interval, stratified_mean
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
-from tests.leaderboards.archive.boards import REPETITIONS, SMALL, small_suite
+from tests.leaderboards.publish.boards import REPETITIONS, SMALL, small_suite
 
 AGENTS = """
 import numpy as np

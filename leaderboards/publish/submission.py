@@ -30,11 +30,11 @@ from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.version import __version__
 from leaderboards.archive.files import INDEX, Source
 from leaderboards.archive.keep import keep
-from leaderboards.archive.make import write_board
 from leaderboards.archive.read import BOARD, Board, board_folder, board_of, open_results
 from leaderboards.play.build import is_own_env
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
+from leaderboards.publish.make import write_board
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.metrics import METRICS

@@ -1,0 +1,1 @@
+"""How is a board made, checked, added to and published?"""
