@@ -12,14 +12,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Literal
 
 from leaderboards.claims.runs import NotPlayedError, Runs
 from leaderboards.score.statistics import ALPHA, Interval
 
-__all__ = ["ALIKE", "ALIKE_LOG10", "Checked", "Claim", "Scope", "Verdict", "judge"]
+__all__ = [
+    "ALIKE",
+    "ALIKE_LOG10",
+    "FASTER",
+    "LESS",
+    "MORE",
+    "Checked",
+    "Claim",
+    "Figure",
+    "Range",
+    "Scope",
+    "Verdict",
+    "at_least",
+    "at_most",
+    "within",
+]
 
 Verdict = Literal["agrees", "disagrees", "no difference", "cannot be told", "not testable here"]
 Scope = Literal["experiment", "theorem", "ours"]
@@ -30,6 +45,95 @@ _ROUNDING = 1e-12  # relative length of an interval of figures that are equal
 
 
 @dataclass(frozen=True)
+class Figure:
+    """What is measured.
+
+    Attributes:
+        text: What it is, with its unit.
+        measure: Computes it; None if nothing here can.
+    """
+
+    text: str
+    measure: Callable[[Runs], Interval] | None = None
+
+    def __call__(self, runs: Runs) -> Interval:
+        """The figure of these runs."""
+        assert self.measure is not None
+        return self.measure(runs)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a figure must lie for a statement to hold.
+
+    Attributes:
+        low: Least value with which it holds.
+        high: Largest value with which it holds.
+        alike: Where the one bound is that of an order, such as 0 for a relative difference: how far from it two things
+            count as alike, in the unit of the figure. 0 where there is no such bound.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    alike: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"low, high: expected low < high, got {self.low!r} and {self.high!r}")
+        if self.alike < 0 or (self.alike > 0 and math.isfinite(self.low) == math.isfinite(self.high)):
+            raise ValueError(f"alike: expected 0, or a positive number and one finite bound, got {self.alike!r}")
+
+    def __str__(self) -> str:
+        """The range in words."""
+        if math.isinf(self.low) and math.isinf(self.high):
+            return "anywhere"
+        if math.isinf(self.high):
+            return "above 0" if 0 < self.low < 1e-300 else f"at least {self.low:g}"
+        if math.isinf(self.low):
+            return f"at most {self.high:g}"
+        return f"{self.low:g} to {self.high:g}"
+
+    def judge(self, interval: Interval) -> Verdict:
+        """The verdict on a figure with that interval."""
+        if not interval.is_known:
+            return "cannot be told"
+        bound = self.low if math.isfinite(self.low) else self.high
+        if self.alike and bound - self.alike <= interval.low and interval.high <= bound + self.alike:
+            return "no difference"
+        if interval.low >= self.low and interval.high <= self.high:
+            return "agrees"
+        return "disagrees" if interval.high < self.low or interval.low > self.high else "cannot be told"
+
+    def distance(self, x: float) -> float:
+        """How short the half-width of an interval around `x` must be for a verdict."""
+        off = min(abs(x - bound) for bound in (self.low, self.high) if math.isfinite(bound))
+        return max(off, self.alike - off)
+
+
+def at_least(low: float) -> Range:
+    """A bound from below."""
+    return Range(low=low)
+
+
+def at_most(high: float) -> Range:
+    """A bound from above."""
+    return Range(high=high)
+
+
+def within(x: float) -> Range:
+    """Near to 0 on either side."""
+    return Range(-x, x)
+
+
+MORE = Range(low=math.nextafter(0.0, 1.0), alike=ALIKE)
+"""Of a difference of one: the first of two is larger."""
+LESS = Range(high=0.0, alike=ALIKE)
+"""Of a difference of one: the first of two is smaller."""
+FASTER = Range(low=math.nextafter(0.0, 1.0), alike=ALIKE_LOG10)
+"""Of the `log10` of a ratio: the first of two times is longer."""
+
+
+@dataclass(frozen=True)
 class Claim:
     """One statement of a paper.
 
@@ -37,12 +141,8 @@ class Claim:
         name: Short name, unique in its experiment.
         source: Figure, section or theorem.
         statement: What the paper says, in our words.
-        figure: What is measured, with its unit.
-        measure: Computes the figure; None if nothing here can measure it, and `note` then says why.
-        low: Least value with which the statement holds.
-        high: Largest value with which it holds.
-        alike: Where the one bound of the range is that of an order, such as 0 for a relative difference: how far from
-            it two things count as alike, in the unit of the figure. 0 where there is no such bound.
+        figure: What is measured; where nothing here can measure it, `note` says why.
+        expected: Where it lies if the statement holds.
         exact: Whether the figure is the same in every run where the statement holds, as of an inequality that holds in
             all runs. Other figures that happen to be equal in all runs have no interval.
         quick: Whether the verdict is stable enough at short horizons for continuous integration.
@@ -50,17 +150,14 @@ class Claim:
         paper: Key of the paper that says it; empty for the experiment's own.
         reading: Which reading of a setting that the paper leaves open, for all but the first.
         scope: Whether it is of an experiment of the paper, which alone counts as a replication; of a statement that has
-            a proof; or of tasks, rivals or comparisons of ours. That of its experiment, unless its source has a proof.
+            a proof; or of tasks, rivals or comparisons of ours. Its experiment sets it.
     """
 
     name: str
     source: str
     statement: str
-    figure: str
-    measure: Callable[[Runs], Interval] | None
-    low: float = -math.inf
-    high: float = math.inf
-    alike: float = 0.0
+    figure: Figure
+    expected: Range = field(default_factory=Range)
     exact: bool = False
     quick: bool = False
     note: str = ""
@@ -69,23 +166,8 @@ class Claim:
     scope: Scope = "experiment"
 
     def __post_init__(self) -> None:
-        if not self.low < self.high:
-            raise ValueError(f"low, high: expected low < high, got {self.low!r} and {self.high!r}")
-        if self.alike < 0 or (self.alike > 0 and math.isfinite(self.low) == math.isfinite(self.high)):
-            raise ValueError(f"alike: expected 0, or a positive number and one finite bound, got {self.alike!r}")
-        if self.measure is None and not self.note:
+        if self.figure.measure is None and not self.note:
             raise ValueError(f"note: expected the reason why nothing measures {self.name!r}, got an empty one")
-
-    @property
-    def range(self) -> str:
-        """The range in which the figure must lie."""
-        if math.isinf(self.low) and math.isinf(self.high):
-            return "anywhere"
-        if math.isinf(self.high):
-            return f"at least {self.low:g}"
-        if math.isinf(self.low):
-            return f"at most {self.high:g}"
-        return f"{self.low:g} to {self.high:g}"
 
     def check(self, runs: Runs, looked: Sequence[int] = ()) -> Checked:
         """Measure and judge; rows that have not been played leave the verdict open.
@@ -96,18 +178,18 @@ class Claim:
                 looked at before more was played, and each look has its share of the 5 % in which one may be wrong.
         """
         nothing = Interval(math.nan, math.nan, math.nan, 0)
-        if self.measure is None:
+        if self.figure.measure is None:
             return Checked(self, nothing, "not testable here")
         try:
-            interval = self.measure(runs)
+            interval = self.figure(runs)
             earlier = tuple(sorted({n for n in looked if n < interval.n}))
             if earlier:
-                interval = self.measure(runs.at(1 - ALPHA / (len(earlier) + 1)))
+                interval = self.figure(runs.at(1 - ALPHA / (len(earlier) + 1)))
         except NotPlayedError:
             return Checked(self, nothing, "cannot be told", tuple(looked))
         if not self.exact and interval.high - interval.low <= _ROUNDING * abs(interval.estimate):
             interval = replace(interval, low=math.nan, high=math.nan)
-        return Checked(self, interval, judge(interval, self.low, self.high, self.alike), earlier)
+        return Checked(self, interval, self.expected.judge(interval), earlier)
 
 
 @dataclass(frozen=True)
@@ -133,27 +215,12 @@ class Checked:
         The half-width of an interval falls with the root of the number of repetitions, and grows with one look more.
         Where two things may be alike, that would be found as soon as the interval fits there.
         """
-        known, claim = self.interval, self.claim
+        known = self.interval
         if self.verdict != "cannot be told" or not known.is_known:
             return None
-        off = min(abs(known.estimate - bound) for bound in (claim.low, claim.high) if math.isfinite(bound))
-        distance = max(off, claim.alike - off)
+        distance = self.claim.expected.distance(known.estimate)
         looks = len(self.looked) + 1
         now, then = (NormalDist().inv_cdf(1 - ALPHA / (2 * k)) for k in (looks, looks + 1))
         half = (known.high - known.low) / 2 * then / now
         factor = (half / distance) ** 2 if distance > 0 else math.inf
         return math.ceil(known.n * factor) if math.isfinite(factor) else None
-
-
-def judge(interval: Interval, low: float, high: float, alike: float = 0.0) -> Verdict:
-    """The verdict on a figure that should lie in `[low, high]`, where `alike` has the meaning of `Claim.alike`."""
-    if not interval.is_known:
-        return "cannot be told"
-    bound = low if math.isfinite(low) else high
-    if alike and bound - alike <= interval.low and interval.high <= bound + alike:
-        return "no difference"
-    if interval.low >= low and interval.high <= high:
-        return "agrees"
-    if interval.high < low or interval.low > high:
-        return "disagrees"
-    return "cannot be told"

@@ -2,77 +2,60 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
-from leaderboards.claims.claim import ALIKE, Claim
-from leaderboards.claims.measures import Measure, more_regret
-from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, mean_interval
+from leaderboards.claims.claim import LESS, Claim, Figure, at_least, at_most
+from leaderboards.claims.measures import more_regret, of_runs
+from leaderboards.score.statistics import mean_interval
 
 __all__ = ["CLAIMS", "late_regret"]
 
 _LAST = 5_000  # evaluations
 _LINEAR = 0.05
-_FIGURE = f"regret of one evaluation, averaged over the last {_LAST:,}, in prior standard deviations"
 _NOTE = f"Growing linearly is read as at least {_LINEAR:g} an evaluation at the end, defending as less than that."
 _ATTACKS = {"clipping": "Clipping", "subtraction": "Aggressive Subtraction", "top 3": "Top-3", "flip": "Flip"}
 _SUCCESSFUL = ("clipping", "subtraction", "top 3")  # against GP-UCB, by the paper
-_QUICK = "subtraction, C = 100"
+_FIGURES = "section 4, Figures 2 and 5"
 
 
-def late_regret(row: str, last: int) -> Measure:
+def late_regret(row: str) -> Figure:
     """Regret of one of the last evaluations, on average, in units of the reward."""
-
-    def measure(runs: Runs) -> Interval:
-        regret = runs.column(row, "regret", runs.together(row))
-        return mean_interval(np.asarray(regret[:, -last:].mean(axis=1)), runs.level)
-
-    return measure
+    text = f"regret of one evaluation, averaged over the last {_LAST:,}, in prior standard deviations"
+    return of_runs(text, mean_interval, lambda regret: regret[:, -_LAST:].mean(axis=1), row)
 
 
-def _on(attack: str, budget: int) -> tuple[Claim, ...]:
-    task = f"{attack}, C = {budget}"
+def _on(attack: str, budget: int) -> Iterator[Claim]:
+    row = f"{{}}@{attack}, C = {budget}".format
     words, name = f"{_ATTACKS[attack]}, C = {budget}", f"{attack.replace(' ', '-')}-{budget}"
-    quick = task == _QUICK
-    found = [
-        Claim(
+    quick = name == "subtraction-100"
+    for agent in ("RGP-PE", "RGP-UCB"):
+        yield Claim(
             f"{agent.lower()}-defends-{name}",
-            "section 4, Figures 2 and 5",
+            _FIGURES,
             f"{agent} defends against the attack ({words}).",
-            _FIGURE,
-            late_regret(f"{agent}@{task}", _LAST),
-            high=_LINEAR,
+            late_regret(row(agent)),
+            at_most(_LINEAR),
             quick=quick,
             note=_NOTE,
         )
-        for agent in ("RGP-PE", "RGP-UCB")
-    ]
     if attack in _SUCCESSFUL:
-        found.append(
-            Claim(
-                f"gp-ucb-fails-{name}",
-                "section 4, Figures 2 and 5",
-                f"The regret of GP-UCB grows linearly under the attack ({words}).",
-                _FIGURE,
-                late_regret(f"GP-UCB@{task}", _LAST),
-                low=_LINEAR,
-                quick=quick,
-                note=f"{_NOTE} The paper has one function for all trials, and here each repetition has one of its own.",
-            )
-        )
-    found.append(
-        Claim(
-            f"rgp-ucb-below-rgp-pe-{name}",
-            "section 4",
-            f"RGP-UCB generally has less regret than RGP-PE, whose guarantee is stronger ({words}).",
-            "relative difference of the cumulative regret, RGP-UCB against RGP-PE",
-            more_regret(f"RGP-UCB@{task}", f"RGP-PE@{task}"),
-            high=0.0,
-            alike=ALIKE,
+        yield Claim(
+            f"gp-ucb-fails-{name}",
+            _FIGURES,
+            f"The regret of GP-UCB grows linearly under the attack ({words}).",
+            late_regret(row("GP-UCB")),
+            at_least(_LINEAR),
             quick=quick,
+            note=f"{_NOTE} The paper has one function for all trials, and here each repetition has one of its own.",
         )
+    yield Claim(
+        f"rgp-ucb-below-rgp-pe-{name}",
+        "section 4",
+        f"RGP-UCB generally has less regret than RGP-PE, whose guarantee is stronger ({words}).",
+        more_regret("RGP-UCB", "RGP-PE", row=row),
+        LESS,
+        quick=quick,
     )
-    return tuple(found)
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -80,17 +63,15 @@ CLAIMS: tuple[Claim, ...] = (
         "gp-ucb-without-attack",
         "section 4",
         "GP-UCB succeeds when there is no attack.",
-        _FIGURE,
-        late_regret("GP-UCB@none", _LAST),
-        high=_LINEAR,
+        late_regret("GP-UCB@none"),
+        at_most(_LINEAR),
         note=_NOTE,
     ),
     Claim(
         "rgp-pe-one-arm-left",
         "section 4",
         "RGP-PE is left with one arm, the best, at the end of its 13th epoch under all attacks.",
-        "number of the epoch",
-        None,
+        Figure("number of the epoch"),
         note="The number of arms that are left is a diagnostic of the policy, and here its regret is judged.",
     ),
     *(claim for attack in _ATTACKS for budget in (50, 100) for claim in _on(attack, budget)),

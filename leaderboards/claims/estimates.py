@@ -19,7 +19,7 @@ What the paper leaves open: which functions its figures show, how many evaluatio
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +33,11 @@ from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import map_estimate
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.replay import Replayed
-from leaderboards.claims.claim import ALIKE, Claim
+from leaderboards.claims.claim import LESS, MORE, Claim, Range
+from leaderboards.claims.measures import first, of_runs
 from leaderboards.claims.runs import Runs
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.statistics import Interval, paired_difference
+from leaderboards.score.statistics import paired_difference
 
 __all__ = ["CASES", "CLAIMS", "Case", "estimate", "study"]
 
@@ -193,83 +194,76 @@ def _reference(case: Case, seed: int) -> Float[np.ndarray, " d"]:
     return np.array(map_estimate(X, y, rng, starts=_FITS).hyperparameters.lengthscales)
 
 
-def _difference(column: str, a: str, b: str, runs: Runs) -> Interval:
-    both = runs.together(a, b)
-    x, y = (runs.column(row, column, both)[:, 0] for row in (a, b))
-    return paired_difference(x, y, runs.level)
-
-
-_ABOVE_ZERO = math.nextafter(0.0, 1.0)
-_IS_DRAWN = {case.name: case.drawn for case in CASES}
 _NO_TRUTH = (
     f"A fixed function has no true lengthscales: the reference is the plain estimate from {_REFERENCE} uniform points."
 )
 
 
-def _claims(case: str) -> tuple[Claim, ...]:
-    plain, ours = _name("plain", "MAP-UCB", case), _name("unbiased", "UHE-BO", case)
-    uniform, copied = _name("plain", "Random", case), _name("unbiased", "MAP-UCB", case)
-    short = case.replace(", d = ", "-").lower()
-    note = "" if _IS_DRAWN[case] else _NO_TRUTH
-    return (
-        Claim(
-            f"{short}-map-is-biased",
-            "section 4.1; Fig. 1",
-            f"Data that a policy chose bias the MAP estimate more than uniform ones do ({case}).",
-            "distance of the log lengthscales from the truth, plain loss, MAP-UCB's data less uniform ones",
-            lambda runs: _difference("distance", plain, uniform, runs),
-            low=_ABOVE_ZERO,
-            alike=ALIKE,
-            note=note,
-        ),
-        Claim(
-            f"{short}-estimate-closer",
-            "section 7.2; Fig. 3",
-            f"UHE-BO estimates the hyperparameters better than MAP does ({case}).",
-            "distance of the log lengthscales from the truth, UHE-BO less MAP-UCB, each with its own data",
-            lambda runs: _difference("distance", ours, plain, runs),
-            high=0.0,
-            alike=ALIKE,
-            note=note,
-        ),
-        Claim(
-            f"{short}-loss-closer",
-            "section 5.2",
-            f"On the same chosen data, the new loss estimates better than the plain one ({case}).",
-            "distance of the log lengthscales from the truth on MAP-UCB's data, unbiased loss less plain loss",
-            lambda runs: _difference("distance", copied, plain, runs),
-            high=0.0,
-            alike=ALIKE,
-            note=note,
-        ),
-        Claim(
-            f"{short}-mean-closer",
-            "section 7.2; Fig. 3",
-            f"UHE-BO's posterior mean is closer to the function than MAP's ({case}).",
-            "error of the posterior mean over the domain, UHE-BO less MAP-UCB, in standard deviations of f",
-            lambda runs: _difference("rmse", ours, plain, runs),
-            high=0.0,
-            alike=ALIKE,
-        ),
+def _closer(
+    name: str, source: str, statement: str, text: str, rows: tuple[str, str], expected: Range, note: str = ""
+) -> Claim:
+    """A claim on the distances from the truth, or on the errors of the mean, of two rows."""
+    column = "rmse" if name.endswith("mean-closer") else "distance"
+    figure = of_runs(text, paired_difference, first, *rows, columns=(column,))
+    return Claim(name, source, statement, figure, expected, note=note)
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    plain, ours = _name("plain", "MAP-UCB", case.name), _name("unbiased", "UHE-BO", case.name)
+    uniform, copied = _name("plain", "Random", case.name), _name("unbiased", "MAP-UCB", case.name)
+    short, note = case.name.replace(", d = ", "-").lower(), "" if case.drawn else _NO_TRUTH
+    distance = "distance of the log lengthscales from the truth"
+    yield _closer(
+        f"{short}-map-is-biased",
+        "section 4.1; Fig. 1",
+        f"Data that a policy chose bias the MAP estimate more than uniform ones do ({case.name}).",
+        f"{distance}, plain loss, MAP-UCB's data less uniform ones",
+        (plain, uniform),
+        MORE,
+        note,
+    )
+    yield _closer(
+        f"{short}-estimate-closer",
+        "section 7.2; Fig. 3",
+        f"UHE-BO estimates the hyperparameters better than MAP does ({case.name}).",
+        f"{distance}, UHE-BO less MAP-UCB, each with its own data",
+        (ours, plain),
+        LESS,
+        note,
+    )
+    yield _closer(
+        f"{short}-loss-closer",
+        "section 5.2",
+        f"On the same chosen data, the new loss estimates better than the plain one ({case.name}).",
+        f"{distance} on MAP-UCB's data, unbiased loss less plain loss",
+        (copied, plain),
+        LESS,
+        note,
+    )
+    yield _closer(
+        f"{short}-mean-closer",
+        "section 7.2; Fig. 3",
+        f"UHE-BO's posterior mean is closer to the function than MAP's ({case.name}).",
+        "error of the posterior mean over the domain, UHE-BO less MAP-UCB, in standard deviations of f",
+        (ours, plain),
+        LESS,
     )
 
 
 def _converges(case: Case) -> Claim:
-    few, many = (_from(share, case.name) for share in (_THIRD, _ALL))
-    return Claim(
+    return _closer(
         f"{case.name.replace(', d = ', '-')}-converges",
         "Proposition 6.3; Theorem 6.4",
         f"RA-BO's estimate converges to the truth as evaluations grow ({case.name}).",
         f"distance of the log lengthscales from the truth after {3 * case.horizon} evaluations of RA-BO, less that "
         f"after {case.horizon}",
-        lambda runs: _difference("distance", many, few, runs),
-        high=0.0,
-        alike=ALIKE,
-        note="The theorem is about the limit and has no constants; where the distance falls, it is not refuted.",
+        (_from(_ALL, case.name), _from(_THIRD, case.name)),
+        LESS,
+        "The theorem is about the limit and has no constants; where the distance falls, it is not refuted.",
     )
 
 
 CLAIMS: tuple[Claim, ...] = (
-    *(claim for case in CASES for claim in _claims(case.name)),
+    *(claim for case in CASES for claim in _claims(case)),
     *(_converges(case) for case in CASES if case.drawn),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from types import MappingProxyType
@@ -21,7 +21,6 @@ from leaderboards.claims import (
     drift,
     estimates,
     gp_bucb,
-    guarantees,
     heteroscedastic,
     lazy,
     lemmas,
@@ -100,112 +99,89 @@ class Experiment:
 _PROVEN = re.compile(r"(abstract; )?(Theorem|Proposition|Corollary|Lemma)|.*\bbounds?\b|section 4, after Theorem")
 
 
-def _noted(found: Experiment) -> Experiment:
-    """The experiment with what was tried in the notes of its claims, and what each is of."""
-    claims = []
-    for one in found.claims:
-        texts = [note["text"] for note in TRIED.get(found.name, ()) if one.name in note["claims"]]
-        scope: Scope = "theorem" if _PROVEN.match(one.source) else found.scope
-        claims.append(replace(one, note=" ".join([one.note, *texts]).strip(), scope=scope))
-    return replace(found, claims=tuple(claims))
+def _experiment(
+    name: str, paper: str, claims: Iterable[Claim], quick: Quick, scope: Scope = "experiment", **more: Any
+) -> Experiment:
+    """An experiment with what was tried in the notes of its claims, and what each is of."""
+    noted = []
+    for one in claims:
+        texts = [note["text"] for note in TRIED.get(name, ()) if one.name in note["claims"]]
+        is_of: Scope = "theorem" if _PROVEN.match(one.source) else scope
+        noted.append(replace(one, note=" ".join([one.note, *texts]).strip(), scope=is_of))
+    return Experiment(name, paper, tuple(noted), quick, scope=scope, **more)
 
-
-_BUCB_QUICK = Quick(8, 60, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB"))
-_ROSENBROCK_QUICK = Quick(8, 60, (*_BUCB_QUICK.agents, "Uniform"))
-_BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
-_DRAWN_QUICK = Quick(6, None, ("GP-UCB, beta 6", "6-BPE, beta 6"))
-_SCALINGS_QUICK = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
-_THEORY_QUICK = Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE"))
-_BBKB_QUICK = Quick(8, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
-_WIDTHS_QUICK = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
-_DRIFT_QUICK = Quick(24, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
-_CONTEXTS_QUICK = Quick(30, 400, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
-_NOISE_FREE_QUICK = Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3"))
-_UHE_QUICK = ("MAP-UCB", "MCMC-UCB")
-_HETEROSCEDASTIC_QUICK = Quick(6, None, ("PE", "VA-PE", "MVR", "VA-MVR"), ("0.1 to 1", "0.01 to 0.1"))
-_CORRUPTION_QUICK = Quick(5, environments=("subtraction, C = 100",))
-_DELAY_QUICK = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
-_REDS_QUICK = Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",))
 
 _ARCHITECTURES: Sequence[tuple[str, str, Quick, Scope]] = (
     ("bbkb-nas", "NASBench201", Quick(8, 400, environments=("NASBench201",)), "ours"),
     ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",)), "experiment"),
 )
+_BUCB = ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB")
+_BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
+_BBKB_QUICK = Quick(8, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
+_UHE = ("MAP-UCB", "MCMC-UCB")
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {
-        found.name: _noted(found)
-        for found in (
-            Experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), starvation.study, 200),
-            Experiment("bbkb-abalone", "bbkb", bbkb.abalone(), _BBKB_QUICK),
-            Experiment("bbkb-cadata", "bbkb", bbkb.cadata(), replace(_BBKB_QUICK, repetitions=4)),
-            Experiment("bbkb-scalings", "bbkb", bbkb.scalings(), _SCALINGS_QUICK),
-            *(
-                Experiment(name, "bbkb", bbkb_nas.architectures(bench), quick, columns=bbkb_nas.COLUMNS, scope=scope)
-                for name, bench, quick, scope in _ARCHITECTURES
-            ),
-            Experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), _BUCB_QUICK),
-            Experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), _BUCB_QUICK),
-            Experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), _BUCB_QUICK),
-            Experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), _ROSENBROCK_QUICK),
-            Experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), lazy.study, 500),
-            Experiment(
-                "gpbucb-vaccine",
-                "gp-bucb",
-                gp_bucb.vaccine(),
-                Quick(40, None, ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB")),
-            ),
-            Experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(4, None, ("GP-BUCB", "SM-UCB")), scope="ours"),
-            Experiment("bpe-authors", "bpe", bpe.drawn(), _DRAWN_QUICK),
-            Experiment("bpe-f1", "bpe", bpe.f1(), _BPE_QUICK, scope="ours"),
-            Experiment("bpe-f2", "bpe", bpe.f2(), _BPE_QUICK, scope="ours"),
-            Experiment(
-                "uhe-synthetic",
-                "uhe-bo",
-                uhe.synthetic(),
-                Quick(12, 20, ("UHE-BO, noise data", *_UHE_QUICK), ("Deceptive",)),
-            ),
-            Experiment(
-                "uhe-real",
-                "uhe-bo",
-                uhe.real(),
-                Quick(6, 20, ("UHE-BO", *_UHE_QUICK), ("XGBoost",)),
-            ),
-            Experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), estimates.study, 20),
-            Experiment(
-                "batch-vs-theory",
-                "bbkb",
-                guarantees.CLAIMS,
-                _THEORY_QUICK,
-                columns=theorems.COLUMNS,
-                scope="theorem",
-            ),
-            Experiment("contexts", "krause-ong", contexts.CLAIMS, _CONTEXTS_QUICK, scope="ours"),
-            Experiment("drift", "bogunovic", drift.CLAIMS, _DRIFT_QUICK, scope="ours"),
-            Experiment(
-                "noise-free",
-                "iwazaki-takeno",
-                noise_free.CLAIMS,
-                _NOISE_FREE_QUICK,
-                columns=noise_free.COLUMNS,
-                scope="ours",
-            ),
-            Experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), lemmas.study, scope="theorem"),
-            Experiment("widths", "flynn-reeb", widths.CLAIMS, _WIDTHS_QUICK, columns=widths.COLUMNS, scope="ours"),
-            Experiment(
-                heteroscedastic.SUITE,
-                "iwazaki-takeno",
-                heteroscedastic.CLAIMS,
-                _HETEROSCEDASTIC_QUICK,
-                columns=heteroscedastic.COLUMNS,
-                scope="ours",
-            ),
-            Experiment("corruption", "rgp-pe", corruption.CLAIMS, _CORRUPTION_QUICK),
-            Experiment("bpe-delay", "bpe-delay", delay.CLAIMS, _DELAY_QUICK),
-            Experiment("reds", "reds", reds.CLAIMS, _REDS_QUICK, scope="ours"),
-        )
-    }
-)
+
+def _experiments() -> Iterator[Experiment]:
+    yield _experiment("bkb-fig1", "bkb", starvation.CLAIMS, Quick(20), study=starvation.study, repetitions=200)
+    yield _experiment("bbkb-abalone", "bbkb", bbkb.abalone(), _BBKB_QUICK)
+    yield _experiment("bbkb-cadata", "bbkb", bbkb.cadata(), replace(_BBKB_QUICK, repetitions=4))
+    scalings = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
+    yield _experiment("bbkb-scalings", "bbkb", bbkb.scalings(), scalings)
+    for name, bench, quick, scope in _ARCHITECTURES:
+        claims = bbkb_nas.architectures(bench)
+        yield _experiment(name, "bbkb", claims, quick, columns=bbkb_nas.COLUMNS, scope=scope)
+    yield _experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), Quick(8, 60, _BUCB))
+    yield _experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), Quick(8, 60, _BUCB))
+    yield _experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), Quick(8, 60, _BUCB))
+    yield _experiment("gpbucb-rosenbrock", "gp-bucb", gp_bucb.rosenbrock(), Quick(8, 60, (*_BUCB, "Uniform")))
+    yield _experiment("gpbucb-lazy", "gp-bucb", lazy.CLAIMS, Quick(2), study=lazy.study, repetitions=500)
+    yield _experiment("gpbucb-vaccine", "gp-bucb", gp_bucb.vaccine(), Quick(40, None, _BUCB))
+    yield _experiment("gpbucb-neuro", "gp-bucb", gp_bucb.neuro(), Quick(4, None, ("GP-BUCB", "SM-UCB")), scope="ours")
+    yield _experiment("bpe-authors", "bpe", bpe.drawn(), Quick(6, None, ("GP-UCB, beta 6", "6-BPE, beta 6")))
+    yield _experiment("bpe-f1", "bpe", bpe.f1(), _BPE_QUICK, scope="ours")
+    yield _experiment("bpe-f2", "bpe", bpe.f2(), _BPE_QUICK, scope="ours")
+    synthetic = Quick(12, 20, ("UHE-BO, noise data", *_UHE), ("Deceptive",))
+    yield _experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), synthetic)
+    yield _experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE), ("XGBoost",)))
+    yield _experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), study=estimates.study, repetitions=20)
+    yield _experiment(
+        "batch-vs-theory",
+        "bbkb",
+        theorems.CLAIMS,
+        Quick(3, 600, ("GP-BUCB, B = 5", "BBKB, Theorem 1", "BBKB, Theorem 2", "BPE")),
+        columns=theorems.COLUMNS,
+        scope="theorem",
+    )
+    ignored = Quick(30, 400, ("GP-UCB", "GP-UCB, context ignored"), ("8 contexts",))
+    yield _experiment("contexts", "krause-ong", contexts.CLAIMS, ignored, scope="ours")
+    drifting = Quick(24, 250, ("GP-UCB", "TV-GP-UCB"), ("drift 0.01",))
+    yield _experiment("drift", "bogunovic", drift.CLAIMS, drifting, scope="ours")
+    yield _experiment(
+        "noise-free",
+        "iwazaki-takeno",
+        noise_free.CLAIMS,
+        Quick(4, None, ("MVR", "PE", "GP-UCB"), ("SE", "Matern 3")),
+        columns=noise_free.COLUMNS,
+        scope="ours",
+    )
+    yield _experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), "theorem", study=lemmas.study)
+    two = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
+    yield _experiment("widths", "flynn-reeb", widths.CLAIMS, two, columns=widths.COLUMNS, scope="ours")
+    yield _experiment(
+        "heteroscedastic",
+        "iwazaki-takeno",
+        heteroscedastic.CLAIMS,
+        Quick(6, None, ("PE", "VA-PE", "MVR", "VA-MVR"), ("0.1 to 1", "0.01 to 0.1")),
+        columns=heteroscedastic.COLUMNS,
+        scope="ours",
+    )
+    yield _experiment("corruption", "rgp-pe", corruption.CLAIMS, Quick(5, environments=("subtraction, C = 100",)))
+    late = Quick(4, None, ("Uniform", "BPE-Delay", "GP-UCB-SDF"), ("no delay", "mean 50"))
+    yield _experiment("bpe-delay", "bpe-delay", delay.CLAIMS, late)
+    yield _experiment("reds", "reds", reds.CLAIMS, Quick(4, None, ("Uniform", "REDS", "BPE"), ("BPEF1",)), scope="ours")
+
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.name: one for one in _experiments()})
 
 
 def experiments_of(key: str) -> tuple[Experiment, ...]:

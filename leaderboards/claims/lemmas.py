@@ -29,10 +29,10 @@ from agents.core.information import greedy_information, largest_gain
 from agents.core.regret_bounds import batched_ucb_bound, gain_within_batch, rkhs_width
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import Claim
-from leaderboards.claims.measures import share
+from leaderboards.claims.claim import Claim, Figure, at_least, at_most
+from leaderboards.claims.measures import first, of_runs, share
 from leaderboards.claims.runs import Runs
-from leaderboards.score.statistics import Interval, mean_interval, paired_difference
+from leaderboards.score.statistics import mean_interval, paired_difference
 
 __all__ = ["CLAIMS", "HORIZON", "Batch", "Task", "apart", "draw_task", "shrunk", "study"]
 
@@ -231,16 +231,6 @@ def study(repetitions: int, seed: int = 0) -> Runs:
     return Runs(tables)
 
 
-def _figure(row: str, column: str, runs: Runs) -> Interval:
-    return mean_interval(runs.column(row, column, runs.together(row))[:, 0], runs.level)
-
-
-def _bkb_over_gp_ucb(runs: Runs) -> Interval:
-    both = runs.together("BKB", "GP-UCB")
-    x, y = (np.log(runs.column(row, "regret", both)[:, 0]) for row in ("BKB", "GP-UCB"))
-    return paired_difference(x, y, runs.level)
-
-
 _ROUNDING = 1e-9
 _OVERSAMPLING = (
     "The theorem asks for an oversampling of {:.0f}, with which no arm is left out here; 10 leaves arms out and is the "
@@ -249,17 +239,12 @@ _OVERSAMPLING = (
 )
 
 
-def _at_most(name: str, row: str, column: str, high: float, statement: str, figure: str, **more: Any) -> Claim:
-    return Claim(
-        name=name,
-        statement=statement,
-        figure=figure,
-        measure=lambda runs: _figure(row, column, runs),
-        high=high,
-        exact=True,
-        quick=True,
-        **more,
-    )
+def _at_most(
+    name: str, row: str, column: str, high: float, statement: str, text: str, source: str, note: str = ""
+) -> Claim:
+    """A claim on what holds at all times: the largest of a run is at most so much in every run."""
+    figure = of_runs(text, mean_interval, first, row, columns=(column,))
+    return Claim(name, source, statement, figure, at_most(high), exact=True, quick=True, note=note)
 
 
 _BKB = (
@@ -270,7 +255,7 @@ _BKB = (
         _ALPHA,
         "At every t, BKB's variances are within a factor 3 of the exact ones.",
         "sketched over exact leverage score or its inverse, largest over arms and t",
-        source="Theorem 1",
+        "Theorem 1",
         note=_OVERSAMPLING.format(6 * _ALPHA * _LOG / 0.25),
     ),
     _at_most(
@@ -280,7 +265,7 @@ _BKB = (
         3 * 2 * _ALPHA,
         "BKB's dictionary has at most 3 (1 + kappa^2 / lam) 3 qbar d_eff arms at every t.",
         "arms in the dictionary over qbar d_eff, largest over t",
-        source="Theorem 1",
+        "Theorem 1",
     ),
     _at_most(
         "bkb-regret",
@@ -289,7 +274,7 @@ _BKB = (
         1.0,
         "At every t, BKB's regret is within its bound.",
         "regret over its bound, largest over t",
-        source="Theorem 2",
+        "Theorem 2",
     ),
     _at_most(
         "dimension-below-gain",
@@ -298,15 +283,20 @@ _BKB = (
         1.0,
         "The effective dimension of the pulls is at most logdet(I + K_t / lam) at every t.",
         "effective dimension over the log-determinant, largest over t",
-        source="Proposition 5",
+        "Proposition 5",
     ),
     Claim(
         "bkb-as-gp-ucb",
         "section 4, after Theorem 2",
         "BKB's regret is that of GP-UCB up to a factor 3 log T.",
-        "log of the regret of BKB over that of GP-UCB, each with the width of its theorem",
-        _bkb_over_gp_ucb,
-        high=math.log(3 * math.log(HORIZON)),
+        of_runs(
+            "log of the regret of BKB over that of GP-UCB, each with the width of its theorem",
+            paired_difference,
+            lambda regret: np.log(first(regret)),
+            "BKB",
+            "GP-UCB",
+        ),
+        at_most(math.log(3 * math.log(HORIZON))),
         quick=True,
         note="The paper compares the bounds; measured here are the regrets.",
     ),
@@ -319,7 +309,7 @@ _BBKB = (
         1 + _ROUNDING,
         "Within a batch, no sketched variance shrinks by more than 1 + the sum of the leverage scores of its picks.",
         "ratio of leverage scores over that bound, largest over arms, batches and lengths",
-        source="Lemma 1",
+        "Lemma 1",
     ),
     _at_most(
         "lemma-2",
@@ -328,7 +318,7 @@ _BBKB = (
         3.0,
         "At the start of every batch, BBKB's variances are within a factor 3 of the exact ones.",
         "sketched over exact leverage score or its inverse, largest over arms and batches",
-        source="Lemma 2",
+        "Lemma 2",
         note=_OVERSAMPLING.format(72 * C * _LOG),
     ),
     _at_most(
@@ -338,7 +328,7 @@ _BBKB = (
         C + _ROUNDING,
         "The global rule keeps ratios of sketched variances below C.",
         "ratio of leverage scores before the last pick of a batch, largest over arms and batches",
-        source="section 4, after Lemma 2",
+        "section 4, after Lemma 2",
     ),
     _at_most(
         "lemma-3",
@@ -348,7 +338,7 @@ _BBKB = (
         "Within a batch, no sketched variance shrinks by more than 1 + the sum of its squared covariances with the "
         "picks, over it.",
         "ratio of leverage scores over that bound, largest over arms, batches and lengths",
-        source="Lemma 3; appendix B.3",
+        "Lemma 3; appendix B.3",
         note="Covariances are those of the part that the dictionary expresses, as in the derivation of the lemma.",
     ),
     _at_most(
@@ -358,7 +348,7 @@ _BBKB = (
         C + _ROUNDING,
         "The local rule keeps ratios of sketched variances below C.",
         "ratio of leverage scores before the last pick of a batch, largest over arms and batches",
-        source="section 4, after Lemma 3",
+        "section 4, after Lemma 3",
     ),
     _at_most(
         "lemma-6",
@@ -367,7 +357,7 @@ _BBKB = (
         1 + _ROUNDING,
         "Within a batch, no exact variance shrinks by more than 3 (1 + the sum of the leverage scores of its picks).",
         "exact ratio of leverage scores over that bound, largest over arms, batches and lengths",
-        source="Lemma 6",
+        "Lemma 6",
     ),
     _at_most(
         "least-batch",
@@ -376,14 +366,13 @@ _BBKB = (
         1.0,
         "Where no exact leverage score exceeds 1 / P, a batch has at least P (C - 1) / 3 picks.",
         "that bound over the length of a batch, largest over batches",
-        source="appendix A.5",
+        "appendix A.5",
     ),
     Claim(
         "existing-data",
         "section 4, Initialization",
         "The dictionary of existing data can be drawn in near-linear time.",
-        "seconds of BLESS",
-        None,
+        Figure("seconds of BLESS"),
         note="The paper shows no time of it; in bbkb-nas it is part of the seconds of the first choice.",
     ),
 )
@@ -395,7 +384,7 @@ _GP_BUCB = (
         1.0,
         f"The picks of a batch of {B} tell at most gamma_{B - 1} nats that are not fed back.",
         "largest information gain within a batch over the bound on it",
-        source="section 4, before Theorem 1",
+        "section 4, before Theorem 1",
     ),
     _at_most(
         "regret-gp-bucb-theorem-1",
@@ -404,7 +393,7 @@ _GP_BUCB = (
         1.0,
         f"At every t, the regret is at most exp(C) times the bound of GP-UCB (B = {B}).",
         "regret over its bound, largest over t",
-        source="Theorem 1",
+        "Theorem 1",
         note=f"C is the bound on the gain of {B - 1} pulls.",
     ),
 )
@@ -414,16 +403,14 @@ _BPE = (
         "Lemma 1, Corollary 1; section 3.4",
         "With the data of one batch alone, all means are inside the band after every batch, with probability 1 - "
         "delta.",
-        "share of runs in which they are",
-        share("BPE", "held"),
-        low=1 - DELTA,  # which takes 72 runs without an exception
+        share("share of runs in which they are", "BPE", "held"),
+        at_least(1 - DELTA),  # which takes 72 runs without an exception
     ),
     Claim(
         "theorem-2-growth",
         "Theorem 2",
         "With B batches the regret grows like T^((1 - eta) / (1 - eta^B)), with logarithms for the SE kernel.",
-        "power of T",
-        None,
+        Figure("power of T"),
         note="A rate: logarithms and constants hide it at any horizon that can be played. The bound itself, with its "
         "constants, is compared with regrets in batch-vs-theory, on the SE kernel.",
     ),
@@ -431,8 +418,7 @@ _BPE = (
         "theorem-3",
         "Theorem 3",
         "For any B batch lengths fixed in advance some function has regret of the same rate.",
-        "regret on the worst function",
-        None,
+        Figure("regret on the worst function"),
         note="It says that a bad function exists, which no run of a policy on given functions can confirm or refute.",
     ),
 )

@@ -19,10 +19,10 @@ from jaxtyping import Float, Int
 
 from agents.core.gp_settings import GPSettings
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import ALIKE, Claim
-from leaderboards.claims.instances import instance
-from leaderboards.claims.measures import Measure, more_regret
+from leaderboards.claims.claim import MORE, Claim, Figure, at_most
+from leaderboards.claims.measures import more_regret, of_runs
 from leaderboards.claims.runs import Runs
+from leaderboards.claims.truth import truth
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "predictors"]
@@ -60,7 +60,7 @@ def _errors(
     known: dict[bytes, list[np.ndarray]] = {}  # MVR's pulls do not depend on the feedback, and the arms are the same
     made = []
     for repetition, played in zip(repetitions, pulled, strict=True):
-        problem, mean = instance(SUITE, task, repetition)
+        problem, mean = truth(SUITE, task, repetition)
         pulls = played.astype(np.int64)
         weights = known.setdefault(pulls.tobytes(), []) or predictors(problem, pulls, times)
         known[pulls.tobytes()] = weights
@@ -72,12 +72,12 @@ def _slope(x: Float[np.ndarray, " p"], y: Float[np.ndarray, " p"]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def _power_of_error(task: str) -> Measure:
+def _power_of_error(task: str) -> Figure:
     def measure(runs: Runs) -> Interval:
         times, found = _errors(task, _TIMES, runs)
         return mean_interval(np.array([_slope(np.log(times), np.log(error)) for error in found]), runs.level)
 
-    return measure
+    return Figure(f"slope of the logarithm of the error against that of t, from {_TIMES[0]} to {_TIMES[-1]}", measure)
 
 
 def _rate_of_error(runs: Runs) -> Interval:
@@ -89,20 +89,24 @@ def _rate_of_error(runs: Runs) -> Interval:
     return mean_interval(np.array(rates), runs.level)
 
 
-def _growth(row: str) -> Measure:
+def _growth(agent: str, task: str) -> Figure:
     """Power of t by which the cumulative regret grows from `_FROM` to `_TO`."""
 
-    def measure(runs: Runs) -> Interval:
-        regret = np.cumsum(runs.column(row, "regret", runs.together(row)), axis=1)
-        last = min(_TO, regret.shape[1])  # a run cut short has the same law
-        return mean_interval(np.log(regret[:, last - 1] / regret[:, _FROM - 1]) / math.log(last / _FROM), runs.level)
+    def power(regret: Float[np.ndarray, "n T"]) -> Float[np.ndarray, " n"]:
+        R, last = np.cumsum(regret, axis=1), min(_TO, regret.shape[1])  # a run cut short has the same law
+        return np.log(R[:, last - 1] / R[:, _FROM - 1]) / math.log(last / _FROM)
 
-    return measure
+    text = f"power of t by which the cumulative regret of {agent} grows from {_FROM} to {_TO} evaluations"
+    return of_runs(text, mean_interval, power, f"{agent}@{task}")
 
 
 def _power(law: Callable[[float], float], first: float, last: float) -> float:
     """Power of t by which a law grows between two times."""
     return round(math.log(law(last) / law(first)) / math.log(last / first), 3)
+
+
+def _short(task: str) -> str:
+    return task.lower().replace(" ", "-")
 
 
 def _simple(task: str) -> Claim:
@@ -111,20 +115,21 @@ def _simple(task: str) -> Claim:
             "mvr-simple-regret-se",
             "Theorem 4.2",
             "MVR's simple regret falls exponentially on the SE kernel, as exp(-t^(1/(d+1)) / 2).",
-            "slope of the logarithm of the error against t^(1/(d+1)), while the error is above 1e-4 of the norm",
-            _rate_of_error,
-            high=-0.5,
+            Figure(
+                "slope of the logarithm of the error against t^(1/(d+1)), while the error is above 1e-4 of the norm",
+                _rate_of_error,
+            ),
+            at_most(-0.5),
             quick=True,
             note="The theorem's root of a logarithm in the exponent is left out, which makes the range stricter.",
         )
     ratio = _SMOOTHNESS[task] / _D
     return Claim(
-        f"mvr-simple-regret-{task.lower().replace(' ', '-')}",
+        f"mvr-simple-regret-{_short(task)}",
         "Theorem 4.2; Corollary 3.2",
         f"MVR's simple regret falls as t^(-nu/d) on Matern kernels, here nu = {_SMOOTHNESS[task]:g} in d = {_D}.",
-        f"slope of the logarithm of the error against that of t, from {_TIMES[0]} to {_TIMES[-1]}",
         _power_of_error(task),
-        high=_power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1])),
+        at_most(_power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1]))),
         quick=task in _QUICK,
         note="The range is the slope of (log(t) / t)^(nu/d), the bound with its logarithm.",
     )
@@ -139,12 +144,11 @@ def _cumulative(task: str) -> Claim:
     )
     words, law = laws[0 if nu < _D else 1 if nu == _D else 2]
     return Claim(
-        f"pe-regret-{task.lower().replace(' ', '-')}",
+        f"pe-regret-{_short(task)}",
         "Theorem 4.1",
         f"The regret of phased elimination grows at most {words} ({task}, d = {_D}).",
-        f"power of t by which the cumulative regret of PE grows from {_FROM} to {_TO} evaluations",
-        _growth(f"PE@{task}"),
-        high=_power(law, _FROM, _TO),
+        _growth("PE", task),
+        at_most(_power(law, _FROM, _TO)),
         quick=task in _QUICK,
         note="Up to logarithms is read as one factor log(t)." if nu < _D else "",
     )
@@ -152,12 +156,11 @@ def _cumulative(task: str) -> Claim:
 
 def _constant(task: str) -> Claim:
     return Claim(
-        f"gp-ucb-constant-{task.lower().replace(' ', '-')}",
+        f"gp-ucb-constant-{_short(task)}",
         "abstract",
         f"Without noise the regret of GP-UCB stays constant on smooth kernels ({task}, d = {_D}).",
-        f"power of t by which the cumulative regret of GP-UCB grows from {_FROM} to {_TO} evaluations",
-        _growth(f"GP-UCB@{task}"),
-        high=_power(lambda t: 1.05 if t == _TO else 1.0, _FROM, _TO),
+        _growth("GP-UCB", task),
+        at_most(_power(lambda t: 1.05 if t == _TO else 1.0, _FROM, _TO)),
         paper="iwazaki",
         note="Constant is read as: at most 5 % more regret after four times as many evaluations. Runs without "
         "any more regret tell no interval: of 20 such runs, on one function in six it may still grow.",
@@ -166,13 +169,11 @@ def _constant(task: str) -> Claim:
 
 def _below_elimination(task: str) -> Claim:
     return Claim(
-        f"gp-ucb-below-pe-{task.lower().replace(' ', '-')}",
+        f"gp-ucb-below-pe-{_short(task)}",
         "abstract; section 1",
         f"GP-UCB does better than policies whose pulls do not depend on the feedback ({task}, d = {_D}).",
-        "relative difference of the cumulative regret, PE against GP-UCB",
-        more_regret(f"PE@{task}", f"GP-UCB@{task}"),
-        low=0.0,
-        alike=ALIKE,
+        more_regret("PE", "GP-UCB", row=f"{{}}@{task}".format),
+        MORE,
         quick=task in _QUICK,
         paper="iwazaki",
     )

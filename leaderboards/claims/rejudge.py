@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from leaderboards.claims.claim import Checked, Claim, judge
+from leaderboards.claims.claim import Checked, Claim
 from leaderboards.claims.experiments import Experiment, experiment
 from leaderboards.claims.pages import claim_as_json
 from leaderboards.claims.reproduce import scores
@@ -53,15 +53,15 @@ def rejudged(values: Mapping[str, Any], found: Experiment, runs: Runs | None = N
 
 
 def _judged(claim: Claim, kept: Mapping[str, Any] | None, runs: Runs | None) -> Checked:
-    if claim.measure is None:
+    if claim.figure.measure is None:
         return Checked(claim, Interval(math.nan, math.nan, math.nan, 0), "not testable here")
-    if kept is None or kept["figure"] != claim.figure or (kept["estimate"] is None and kept["n"] == 0):
+    if kept is None or kept["figure"] != claim.figure.text or (kept["estimate"] is None and kept["n"] == 0):
         if runs is None:
             raise ValueError(f"runs: expected a folder, as {claim.name!r} has a figure that is not kept, got none")
         return claim.check(runs)
     estimate, low, high = (math.nan if kept[end] is None else float(kept[end]) for end in ("estimate", "low", "high"))
     interval = Interval(estimate, low, high, int(kept["n"]), float(kept["level"]))
-    return Checked(claim, interval, judge(interval, claim.low, claim.high, claim.alike), tuple(kept["looked"][:-1]))
+    return Checked(claim, interval, claim.expected.judge(interval), tuple(kept["looked"][:-1]))
 
 
 def runs_in(folder: Path, found: Experiment) -> Runs:

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from leaderboards.play.build import build_env
-from leaderboards.play.run import stated_problem
+from leaderboards.claims.truth import drawn
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.score.statistics import LEVEL
@@ -133,14 +132,7 @@ class Runs:
 
 
 @functools.cache
-def _least_regret_before(ref: Ref, horizon: int, seed: int) -> float:
-    env = build_env(ref, horizon)
-    try:
-        env.reset(seed=seed)
-        data = stated_problem(env, horizon).initial
-        if data is None:
-            return math.inf
-        there = env.unwrapped
-        return float(there.certificate.optimum - there.mean(data.actions).max())  # type: ignore[attr-defined]
-    finally:
-        env.close()
+def _least_regret_before(env: Ref, horizon: int, seed: int) -> float:
+    with drawn(env, horizon, seed) as (problem, inner):
+        data = problem.initial
+        return math.inf if data is None else float(inner.certificate.optimum - inner.mean(data.actions).max())

@@ -14,8 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -24,17 +23,16 @@ from agents.core.dual_band import DualArms, intersection
 from agents.core.widths import AnalyticMixture, DualMixture, Evidence, InformationGain, WidthContext
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import ALIKE, Claim
-from leaderboards.claims.instances import instance
-from leaderboards.claims.measures import Measure, more_regret
+from leaderboards.claims.claim import LESS, Claim, Figure, at_most
+from leaderboards.claims.measures import more_regret
 from leaderboards.claims.runs import NotPlayedError, Runs
+from leaderboards.claims.truth import truth
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "Ratios", "ratios"]
 
 SUITE = "widths"
 COLUMNS = ("action", "reward")
-Figure = Literal["amm_over_theory", "dmm_over_theory", "dmm_over_amm", "required"]
 
 _ROWS = ("theory", "AMM", "DMM", "theory, 3 F", "DMM, 3 F")
 _TASKS = ("SE, d = 1", "SE, d = 2", "SE, d = 3", "Matern, d = 1", "Matern, d = 2", "Matern, d = 3")
@@ -106,11 +104,11 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
 
 @functools.cache
 def _of_run(task: str, repetition: int, arms: bytes, rewards: bytes) -> Ratios:
-    problem, mean = instance(SUITE, task, repetition)
+    problem, mean = truth(SUITE, task, repetition)
     return ratios(problem, mean, np.frombuffer(arms, np.int64), np.frombuffer(rewards, np.float64))
 
 
-def _largest(figure: Figure, tasks: Sequence[str] = _TASKS) -> Measure:
+def _largest(text: str, ratio: str, tasks: Sequence[str] = _TASKS) -> Figure:
     """Mean over repetitions of the largest such ratio of all rows and tasks that were played."""
 
     def measure(runs: Runs) -> Interval:
@@ -125,40 +123,42 @@ def _largest(figure: Figure, tasks: Sequence[str] = _TASKS) -> Measure:
                 found = _of_run(
                     task, repetition, arms[i].astype(np.int64).tobytes(), rewards[i].astype(np.float64).tobytes()
                 )
-                values[i] = max(values[i], getattr(found, figure))
+                values[i] = max(values[i], getattr(found, ratio))
         return mean_interval(values, runs.level)
 
-    return measure
+    return Figure(text, measure)
+
+
+def _narrower(name: str, source: str, statement: str, ratio: str, bands: tuple[str, str]) -> Claim:
+    text = "half-width of {} over that of {} on the same data, largest over pulls, arms, runs and tasks"
+    return Claim(name, source, statement, _largest(text.format(*bands), ratio), at_most(1.0), quick=True)
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    _narrower(
         "amm-below-theory",
         "abstract; the AMM bound",
         "AMM is never wider than the bound of Chowdhury and Gopalan, on any data.",
-        "half-width of AMM over that of theory on the same data, largest over pulls, arms, runs and tasks",
-        _largest("amm_over_theory"),
-        high=1.0,
-        quick=True,
+        "amm_over_theory",
+        ("AMM", "theory"),
     ),
-    Claim(
+    _narrower(
         "dmm-below-theory",
         "abstract; the DMM bound",
         "DMM is never wider than the bound of Chowdhury and Gopalan, on any data.",
-        "half-width of DMM over that of theory on the same data, largest over pulls, arms, runs and tasks",
-        _largest("dmm_over_theory"),
-        high=1.0,
-        quick=True,
+        "dmm_over_theory",
+        ("DMM", "theory"),
     ),
-    Claim(
-        "dmm-within-amm",
-        "the DMM bound",
-        "DMM is never wider than AMM, which relaxes the same programme further.",
-        "half-width of DMM over that of AMM on the same data, largest over pulls, arms, runs and tasks",
-        _largest("dmm_over_amm"),
-        high=1.0 + 1e-6,
+    replace(
+        _narrower(
+            "dmm-within-amm",
+            "the DMM bound",
+            "DMM is never wider than AMM, which relaxes the same programme further.",
+            "dmm_over_amm",
+            ("DMM", "AMM"),
+        ),
+        expected=at_most(1.0 + 1e-6),
         exact=True,
-        quick=True,
         note="1 at arms that are known well, where the band of lam alone is the narrowest; the range allows for "
         "rounding.",
     ),
@@ -166,9 +166,10 @@ CLAIMS: tuple[Claim, ...] = (
         "dmm-holds",
         "the DMM bound",
         "DMM holds for all arms at all times with probability 1 - delta.",
-        "half-width that every mean needs over that of DMM, largest over pulls, arms, runs and tasks",
-        _largest("required"),
-        high=1.0,
+        _largest(
+            "half-width that every mean needs over that of DMM, largest over pulls, arms, runs and tasks", "required"
+        ),
+        at_most(1.0),
         note="A share of runs so near to 1 cannot be told from a few hundred of them; the distance from failing can.",
     ),
     *(
@@ -176,10 +177,13 @@ CLAIMS: tuple[Claim, ...] = (
             f"{row.lower()}-less-regret-{task.lower().replace(', d = ', '-')}",
             "abstract",
             f"With {row} in the place of the wider bound, GP-UCB has less regret ({task}).",
-            f"cumulative regret of {row} less that of theory, over the latter's mean",
-            more_regret(f"{row}@{task}", f"theory@{task}"),
-            high=0.0,
-            alike=ALIKE,
+            more_regret(
+                row,
+                "theory",
+                row=f"{{}}@{task}".format,
+                text=f"cumulative regret of {row} less that of theory, over the latter's mean",
+            ),
+            LESS,
             note="The task is one of ours, not of the paper's.",
         )
         for row in ("AMM", "DMM")

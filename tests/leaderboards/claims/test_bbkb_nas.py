@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import leaderboards
-from leaderboards.claims.bbkb_nas import batch_growth, mean_simple, more_batches, total_time
+from leaderboards.claims.bbkb_nas import batch_growth, mean_simple, total_time
+from leaderboards.claims.measures import fewer_batches
 from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.streams import env_seed
 from leaderboards.store.store import Store
@@ -49,8 +50,8 @@ def test_linear_batches_grow_with_power_1_and_equal_ones_with_0() -> None:
 def test_total_time_is_one_training_a_batch_and_all_seconds() -> None:
     runs = played(batched=[4, 4], sequential=[1] * 8)
     slow, fast = 8 * 2.0 + 4.0, 2 * 2.0 + 4.0
-    assert total_time("batched", "sequential")(runs).estimate == pytest.approx(math.log10(slow / fast))
-    assert more_batches("sequential", "batched")(runs).estimate == pytest.approx(math.log(4))
+    assert total_time("", "batched", "sequential")(runs).estimate == pytest.approx(math.log10(slow / fast))
+    assert fewer_batches("", "batched", "sequential")(runs).estimate == pytest.approx(math.log(4))
 
 
 def test_mean_simple_regret_is_the_area_under_its_curve() -> None:
@@ -62,10 +63,10 @@ def test_mean_simple_regret_is_the_area_under_its_curve() -> None:
         }
         for agent, row in {"a": [3.0, 1.0, 2.0, 0.0], "b": [1.0, 1.0, 1.0, 1.0]}.items()
     }
-    assert mean_simple("a", "b")(Runs(tables)).estimate == pytest.approx((3 + 1 + 1 + 0) / 4 - 1)
+    assert mean_simple("", "a", "b")(Runs(tables)).estimate == pytest.approx((3 + 1 + 1 + 0) / 4 - 1)
     # Existing data with a regret of 0.5: b knows 0.5 from the start, a 0 at the end.
     before = {agent: dict.fromkeys(range(2), 0.5) for agent in "ab"}
-    assert mean_simple("a", "b")(Runs(tables, before)).estimate == pytest.approx((0.5 * 3 + 0) / 4 - 0.5)
+    assert mean_simple("", "a", "b")(Runs(tables, before)).estimate == pytest.approx((0.5 * 3 + 0) / 4 - 0.5)
 
 
 def test_the_least_regret_of_existing_data_is_read_with_the_runs(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.claims.claim import Checked, Claim, judge
+from leaderboards.claims.claim import MORE, Checked, Claim, Figure, Range, at_least, at_most
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, TRIED, experiment
 from leaderboards.claims.measures import (
     at_best,
@@ -73,7 +73,7 @@ RNG = np.random.default_rng(0)
     ],
 )
 def test_a_verdict_is_where_the_interval_lies(low: float, high: float, verdict: str) -> None:
-    assert judge(Interval((low + high) / 2, low, high, 5), 0.0, 0.5) == verdict
+    assert Range(0.0, 0.5).judge(Interval((low + high) / 2, low, high, 5)) == verdict
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_verdict_is_where_the_interval_lies(low: float, high: float, verdict: 
 )
 def test_an_order_of_two_that_are_alike_is_none(low: float, high: float, verdict: str) -> None:
     found = Interval((low + high) / 2, low, high, 5)
-    assert judge(found, 0.0, math.inf, 0.1) == verdict
+    assert Range(low=0.0, alike=0.1).judge(found) == verdict
     below = Interval((0.5 - low + 0.5 - high) / 2, 0.5 - high, 0.5 - low, 5)
-    assert judge(below, -math.inf, 0.5, 0.1) == verdict
+    assert Range(high=0.5, alike=0.1).judge(below) == verdict
 
 
 def test_likeness_is_of_one_bound() -> None:
     for low, high, alike in ((0.0, math.inf, -0.1), (-math.inf, math.inf, 0.1), (0.0, 1.0, 0.1)):
         with pytest.raises(ValueError, match="alike: expected"):
-            Claim("x", "", "", "", lambda _: Interval(0.0, 0.0, 0.0, 1), low, high, alike)
+            Range(low, high, alike)
 
 
 def test_either_verdict_needs_repetitions() -> None:
@@ -108,8 +108,8 @@ def test_either_verdict_needs_repetitions() -> None:
 
     A second look, at 97.5 %, needs (2.2414 / 1.96)^2 = 1.3078 times as many.
     """
-    claim = Claim("x", "", "", "", lambda _: Interval(0.02, -0.09, 0.13, 4), low=0.0)
-    assert (claim.check(runs(a=np.ones((2, 3)))).needs, replace(claim, alike=0.1).check(runs()).needs) == (159, 10)
+    claim = Claim("x", "", "", Figure("", lambda _: Interval(0.02, -0.09, 0.13, 4)), at_least(0.0))
+    assert [one.check(runs()).needs for one in (claim, replace(claim, expected=MORE))] == [159, 10]
 
 
 def test_more_regret_is_paired_and_relative() -> None:
@@ -135,7 +135,7 @@ def test_simple_and_found() -> None:
     a, b = np.full((4, 5), 0.3), np.full((4, 5), 0.5)
     a[:, 2], b[0, 3] = 0.0, 0.0
     made = runs(a=a, b=b)
-    assert found("a", "b")(made).estimate == pytest.approx(0.75)
+    assert found("", "a", "b")(made).estimate == pytest.approx(0.75)
 
 
 def test_an_optimum_is_counted_in_every_environment() -> None:
@@ -149,8 +149,8 @@ def test_an_optimum_is_counted_in_every_environment() -> None:
             "b@y": np.stack([miss, miss]),
         }
     )
-    assert found_in_all("a", "b", ("x", "y"))(played).estimate == pytest.approx(0.5)
-    assert found_in_all("b", "a", ("y",))(played).estimate == pytest.approx(-0.5)
+    assert found_in_all("", "a", "b", ("x", "y"))(played).estimate == pytest.approx(0.5)
+    assert found_in_all("", "b", "a", ("y",))(played).estimate == pytest.approx(-0.5)
 
 
 def test_regrets_are_summed_over_environments_by_repetition() -> None:
@@ -166,15 +166,15 @@ def test_regrets_are_summed_over_environments_by_repetition() -> None:
 def test_gap() -> None:
     one = np.linspace(1, 2, 8)[:, None] * np.ones((8, 4))
     made = runs(a=5 * one, b=2 * one, c=3 * one, d=one)
-    assert gap("a", "b", "c", "d")(made).estimate == pytest.approx((3 - 2) / 2)
+    assert gap("", "a", "b", "c", "d")(made).estimate == pytest.approx((3 - 2) / 2)
 
 
 def test_policies_in_their_best_rows() -> None:
     made = runs(a=np.full((4, 4), 0.3), b=np.full((4, 4), 0.2), c=np.full((4, 4), 0.1))
-    assert at_best(("a", "b"), ("c",))(made).estimate == pytest.approx(1.0)
-    assert at_best(("b", "a"), ("c",))(made).estimate == pytest.approx(1.0)
+    assert at_best("", ("a", "b"), ("c",))(made).estimate == pytest.approx(1.0)
+    assert at_best("", ("b", "a"), ("c",))(made).estimate == pytest.approx(1.0)
     with pytest.raises(NotPlayedError):
-        at_best(("a", "d"), ("c",))(made)
+        at_best("", ("a", "d"), ("c",))(made)
 
 
 def test_what_is_looked_for_in_one_half_is_measured_in_the_other() -> None:
@@ -186,7 +186,7 @@ def test_what_is_looked_for_in_one_half_is_measured_in_the_other() -> None:
     # In each repetition another row is the best: by the same runs, "a" would always be taken where it is 1.
     own = np.repeat([[1.0], [3.0]] * 4, 4, axis=1)
     other = np.repeat([[3.0], [1.0]] * 4, 4, axis=1)
-    assert at_best(("a", "b"), ("u",))(runs(a=own, b=other, u=np.ones((8, 4)))).estimate == pytest.approx(2.0)
+    assert at_best("", ("a", "b"), ("u",))(runs(a=own, b=other, u=np.ones((8, 4)))).estimate == pytest.approx(2.0)
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_the_best_of_equal_rows_is_not_better_than_another() -> None:
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(300):
         made = runs(r=rng.normal(10, 3, (10, 1)), **{f"x{i}": rng.normal(10, 3, (10, 1)) for i in range(6)})
-        found_ = at_best(("r",), tuple(f"x{i}" for i in range(6)))(made)
+        found_ = at_best("", ("r",), tuple(f"x{i}" for i in range(6)))(made)
         wrong += found_.low > 0
     assert wrong <= 17, "of 300, one in 40 is to be wrong on this side: more than 17 are so in one of 1,000 tests"
 
@@ -202,7 +202,7 @@ def test_the_best_of_equal_rows_is_not_better_than_another() -> None:
 def test_a_flat_curve_does_not_bounce() -> None:
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(200):
-        wrong += bounce("a", 10, 50)(runs(a=rng.exponential(1.0, (30, 50)))).low > 0
+        wrong += bounce("", "a", 10, 50)(runs(a=rng.exponential(1.0, (30, 50)))).low > 0
     assert wrong <= 13, "of 200, one in 40 is to be wrong: more than 13 are so in one of 1,000 tests"
 
 
@@ -217,10 +217,10 @@ def test_the_mean_of_the_rival_is_not_known_exactly() -> None:
 
 def test_shares_that_are_equal_in_all_runs_are_not_certain() -> None:
     hit, miss = np.zeros((20, 4)), np.ones((20, 4))
-    one = found("a", "b")(runs(a=hit, b=miss))
+    one = found("", "a", "b")(runs(a=hit, b=miss))
     assert one.estimate == 1
     assert 0.5 < one.low < 0.8
-    level = bandwidths(("a",), ("b",), 0.5, "u")(runs(a=miss, b=miss, u=miss))
+    level = bandwidths("", ("a",), ("b",), 0.5, "u")(runs(a=miss, b=miss, u=miss))
     assert level.estimate == 0
     assert level.low < -0.1
     assert level.high > 0.1
@@ -228,7 +228,7 @@ def test_shares_that_are_equal_in_all_runs_are_not_certain() -> None:
 
 def test_figures_that_are_equal_in_all_runs_have_no_interval_unless_they_are_bound_to() -> None:
     made = runs(a=np.ones((5, 4)))
-    claim = Claim("x", "Fig. 0", "a has two batches.", "batches", batches("a"), high=3.0)
+    claim = Claim("x", "Fig. 0", "a has two batches.", batches("batches", "a"), at_most(3.0))
     assert claim.check(made).verdict == "cannot be told"
     assert replace(claim, exact=True).check(made).verdict == "agrees"
 
@@ -236,7 +236,7 @@ def test_figures_that_are_equal_in_all_runs_have_no_interval_unless_they_are_bou
 def test_every_look_has_its_share_of_the_errors() -> None:
     rng = np.random.default_rng(0)
     made = runs(a=rng.normal(10, 3, (30, 1)), b=rng.normal(9, 3, (30, 1)))
-    claim = Claim("x", "Fig. 0", "a is worse.", "more regret", more_regret("a", "b"), low=0.0)
+    claim = Claim("x", "Fig. 0", "a is worse.", more_regret("a", "b"), at_least(0.0))
     once, again, thrice = claim.check(made), claim.check(made, [10, 30]), claim.check(made, [10, 20])
     assert [one.interval.level for one in (once, again, thrice)] == [0.95, 0.975, pytest.approx(1 - 0.05 / 3)]
     assert [one.looked for one in (once, again, thrice)] == [(), (10,), (10, 20)]
@@ -251,28 +251,28 @@ def test_more_regret_where_the_rival_is_at_the_optimum() -> None:
     b = np.ones((4, 4))
     b[:2, 1] = 0.05
     made = runs(a=np.repeat([[3.0], [3.0], [9.0], [9.0]], 4, axis=1), b=b)
-    found_ = more_regret_where("a", "b", 0.1)(made)
+    found_ = more_regret_where("", "a", "b", 0.1)(made)
     assert found_.n == 2
     assert found_.estimate == pytest.approx((12 - 3.05) / 3.05)
-    assert not more_regret_where("a", "b", 0.01)(made).is_known
+    assert not more_regret_where("", "a", "b", 0.01)(made).is_known
 
 
 def test_minimum_so_far_is_that_of_the_whole_curve() -> None:
     a, b = np.full((4, 4), 0.4), np.full((4, 4), 0.4)
     a[:, 2] = 0.0  # minima of a: .4 .4 0 0
-    assert minimum_so_far("a", "b")(runs(a=a, b=b)).estimate == pytest.approx((0.2 - 0.4) / 0.4)
+    assert minimum_so_far("", "a", "b")(runs(a=a, b=b)).estimate == pytest.approx((0.2 - 0.4) / 0.4)
 
 
 def test_more_regret_in_the_unit_of_a_third() -> None:
     made = runs(a=np.full((3, 6), 0.5), b=np.full((3, 6), 0.3), u=np.full((3, 6), 2.0))
-    assert more_regret_in("a", "b", "u", 3, 4)(made).estimate == pytest.approx(0.1)
-    assert near_optimal("b", 4, "u")(made).estimate == pytest.approx(0.15)
+    assert more_regret_in("", "a", "b", "u", 3, 4)(made).estimate == pytest.approx(0.1)
+    assert near_optimal("", "b", 4, "u")(made).estimate == pytest.approx(0.15)
 
 
 def test_a_bounce_is_the_rise_after_the_dip() -> None:
     rises = np.tile([1.0, 0.2, 0.9, 1.5, 0.1, 0.1], (5, 1))  # averages: 1, .6, .7, .9, .74, .63
-    assert bounce("a", 4, 6)(runs(a=rises)).estimate == pytest.approx(0.5)
-    assert bounce("a", 4, 6)(runs(a=np.tile([1.0, 0.5, 0.4, 0.3], (5, 1)))).estimate == 0
+    assert bounce("", "a", 4, 6)(runs(a=rises)).estimate == pytest.approx(0.5)
+    assert bounce("", "a", 4, 6)(runs(a=np.tile([1.0, 0.5, 0.4, 0.3], (5, 1)))).estimate == 0
 
 
 def test_the_order_of_rows_is_compared_by_repetition() -> None:
@@ -280,16 +280,16 @@ def test_the_order_of_rows_is_compared_by_repetition() -> None:
     rows = {f"{name}{i}": np.full((4, 3), base[j]) for name, order in (("x", (0, 1, 2)), ("y", (2, 1, 0)))
             for i, j in enumerate(order)}  # fmt: skip
     x, y = ["x0", "x1", "x2"], ["y0", "y1", "y2"]
-    assert order_kept(x, x)(runs(**rows)).estimate == 1
-    assert order_kept(x, y)(runs(**rows)).estimate == -1
+    assert order_kept("", x, x)(runs(**rows)).estimate == 1
+    assert order_kept("", x, y)(runs(**rows)).estimate == -1
 
 
 def test_an_open_verdict_says_how_many_repetitions_would_tell() -> None:
-    claim = Claim("x", "Fig. 0", "a is worse.", "more regret", more_regret("a", "b"), low=0.0)
+    claim = Claim("x", "Fig. 0", "a is worse.", more_regret("a", "b"), at_least(0.0))
 
     def checked(low: float, high: float, n: int = 10) -> Checked:
         found = Interval((low + high) / 2, low, high, n)
-        return Checked(claim, found, judge(found, claim.low, claim.high))
+        return Checked(claim, found, claim.expected.judge(found))
 
     assert checked(-0.25, 0.75).needs == 53  # twice as short an interval ends at 0, and one more look takes 1.3078
     assert checked(0.1, 0.3).needs is None
@@ -301,16 +301,16 @@ def test_seconds_growth_and_batches() -> None:
     made = runs(a=np.ones((3, 40)), b=np.ones((3, 40)))
     assert faster("a", "b")(made).estimate == pytest.approx(0.0)
     assert growth("a")(made).estimate == pytest.approx(1.0, abs=1e-6)
-    assert batches("a")(made).estimate == 20
+    assert batches("", "a")(made).estimate == 20
 
 
 def test_a_claim_whose_runs_are_not_there_stays_open() -> None:
-    claim = Claim("x", "Fig. 0", "a is worse", "more regret", more_regret("a", "b"), low=0.0)
+    claim = Claim("x", "Fig. 0", "a is worse", more_regret("a", "b"), at_least(0.0))
     assert claim.check(runs(a=np.ones((2, 3)))).verdict == "cannot be told"
     with pytest.raises(ValueError, match="note"):
-        Claim("x", "Fig. 0", "?", "not measured", None)
+        Claim("x", "Fig. 0", "?", Figure("not measured"))
     with pytest.raises(ValueError, match="low < high"):
-        Claim("x", "Fig. 0", "?", "f", more_regret("a", "b"), low=1.0, high=0.0)
+        Range(1.0, 0.0)
 
 
 _MARKS = {
@@ -333,7 +333,7 @@ def test_experiments_are_whole(name: str) -> None:
     assert len(names) == len(set(names))
     assert all(claim.source and claim.statement.endswith(".") for claim in one.claims)
     # A pipe would end a cell of the Markdown page.
-    assert not any("|" in text for claim in one.claims for text in (claim.statement, claim.figure, claim.source))
+    assert not any("|" in text for claim in one.claims for text in (claim.statement, claim.figure.text, claim.source))
     if one.study is not None:
         with pytest.raises(ValueError, match="study"):
             suite_of(one)
@@ -356,8 +356,8 @@ def test_experiments_are_whole(name: str) -> None:
         check(one, None)
     made = runs(**rows)
     for claim in one.claims:
-        if claim.measure is not None:
-            assert np.isfinite(claim.measure(made).estimate), claim.name
+        if claim.figure.measure is not None:
+            assert np.isfinite(claim.figure(made).estimate), claim.name
 
 
 def test_unknown_experiments_are_named() -> None:

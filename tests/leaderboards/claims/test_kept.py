@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from leaderboards.claims.claim import judge
 from leaderboards.claims.experiments import EXPERIMENTS
 from leaderboards.score.statistics import Interval
 
@@ -42,13 +41,13 @@ def test_kept_results_are_of_the_claims_of_today(name: str) -> None:
     assert [claim["name"] for claim in values["claims"]] == list(now)
     for claim in values["claims"]:
         said = now[claim["name"]]
-        assert (claim["statement"], claim["note"], claim["figure"]) == (said.statement, said.note, said.figure)
+        assert (claim["statement"], claim["note"], claim["figure"]) == (said.statement, said.note, said.figure.text)
         assert (claim["scope"], claim["reading"]) == (said.scope, said.reading)
         estimate, low, high = (math.nan if claim[end] is None else claim[end] for end in ("estimate", "low", "high"))
-        if said.measure is None:
+        if said.figure.measure is None:
             assert claim["verdict"] == "not testable here"
         else:
-            judged = judge(Interval(estimate, low, high, claim["n"]), said.low, said.high, said.alike)
+            judged = said.expected.judge(Interval(estimate, low, high, claim["n"]))
             assert claim["verdict"] == judged, claim["name"]
     assert values["quick"] is False
     most = max((row["repetitions"] for row in values["table"]), default=values["repetitions"])

@@ -12,9 +12,9 @@ import pytest
 import agents
 from agents import Feedback, Pending
 from leaderboards.claims.claim import Claim
-from leaderboards.claims.instances import instance
 from leaderboards.claims.noise_free import CLAIMS, SUITE, predictors
 from leaderboards.claims.runs import Runs
+from leaderboards.claims.truth import truth
 from leaderboards.play.suite import load_suite
 from tests.leaderboards.claims.test_quick import reproduce
 
@@ -35,7 +35,7 @@ def claim(name: str) -> Claim:
 
 
 def test_predictors_give_the_mean_of_the_policy_that_pulled() -> None:
-    problem, mean = instance(SUITE, "Matern 3", 0)
+    problem, mean = truth(SUITE, "Matern 3", 0)
     agent = agents.make("MVR")
     agent.reset(problem, np.random.default_rng(0))
     pulls = []
@@ -63,14 +63,12 @@ def test_the_growth_of_regret_is_its_power_of_t(power: float, verdict: str) -> N
 
 def test_the_ranges_are_those_of_the_theorem_s_laws() -> None:
     """Slopes between the two ends, worked out by hand."""
-    assert claim("pe-regret-matern-1").high == pytest.approx(
-        0.5 + np.log(np.log(400) / np.log(100)) / np.log(4), abs=1e-3
-    )
-    assert claim("pe-regret-matern-2").high == pytest.approx(2 * claim("pe-regret-matern-3").high, abs=2e-3)
-    assert claim("pe-regret-se").high == claim("pe-regret-matern-3").high
+    high = {one.name: one.expected.high for one in CLAIMS}
+    assert high["pe-regret-matern-1"] == pytest.approx(0.5 + np.log(np.log(400) / np.log(100)) / np.log(4), abs=1e-3)
+    assert high["pe-regret-matern-2"] == pytest.approx(2 * high["pe-regret-matern-3"], abs=2e-3)
+    assert high["pe-regret-se"] == high["pe-regret-matern-3"]
     for nu in (1, 2, 3):
-        high = claim(f"mvr-simple-regret-matern-{nu}").high
-        assert -nu / 2 < high < -0.7 * nu / 2
+        assert -nu / 2 < high[f"mvr-simple-regret-matern-{nu}"] < -0.7 * nu / 2
 
 
 def test_the_errors_of_mvr_fall_as_those_of_any_fixed_design() -> None:
@@ -85,7 +83,7 @@ def test_the_suite_states_no_noise_and_widths_are_the_norm() -> None:
     suite = load_suite(SUITE)
     assert {entry.ref.label for entry in suite.environments} == {"SE", "Matern 1", "Matern 2", "Matern 3"}
     for entry in suite.environments:
-        problem, mean = instance(SUITE, str(entry.ref.label), 0)
+        problem, mean = truth(SUITE, str(entry.ref.label), 0)
         assert problem.noise_std == 0
         assert problem.norm_bound == 1
         assert problem.horizon == suite.horizon

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leaderboards.claims.claim import Claim
+from leaderboards.claims.claim import LESS, Claim, Figure, at_most
 from leaderboards.claims.experiments import Experiment, Quick
 from leaderboards.claims.measures import more_regret
 from leaderboards.claims.rejudge import rejudged
 from tests.leaderboards.claims.test_claim import runs
 
-LESS = Claim("less", "Fig. 1", "a has less than b.", "difference", more_regret("a", "b"), high=0.0, alike=0.1)
+CLAIM = Claim("less", "Fig. 1", "a has less than b.", more_regret("a", "b", text="difference"), LESS)
 
 
 def kept(verdict: str, low: float, high: float) -> dict[str, object]:
@@ -28,16 +28,16 @@ def experiment(*claims: Claim) -> Experiment:
 
 def test_the_interval_stays_and_the_range_is_that_of_today() -> None:
     values = kept("agrees", -0.08, -0.02)
-    assert rejudged(values, experiment(LESS))["claims"][0]["verdict"] == "no difference"
-    (claim,) = rejudged(values, experiment(replace(LESS, alike=0.0, high=-0.5)))["claims"]
+    assert rejudged(values, experiment(CLAIM))["claims"][0]["verdict"] == "no difference"
+    (claim,) = rejudged(values, experiment(replace(CLAIM, expected=at_most(-0.5))))["claims"]
     assert (claim["verdict"], claim["low"], claim["high"], claim["n"]) == ("disagrees", -0.08, -0.02, 9)
     assert (claim["level"], claim["looked"]) == (0.975, [4, 9])
-    (claim,) = rejudged(values, experiment(replace(LESS, measure=None, note="None.")))["claims"]
+    (claim,) = rejudged(values, experiment(replace(CLAIM, figure=Figure("difference"), note="None.")))["claims"]
     assert (claim["verdict"], claim["estimate"]) == ("not testable here", None)
 
 
 def test_a_new_figure_is_measured_or_refused() -> None:
-    new = replace(LESS, figure="another difference")
+    new = replace(CLAIM, figure=more_regret("a", "b", text="another difference"))
     with pytest.raises(ValueError, match="runs: expected a folder, as 'less' has a figure that is not kept, got none"):
         rejudged(kept("agrees", -0.8, -0.2), experiment(new))
     rng = np.random.default_rng(0)

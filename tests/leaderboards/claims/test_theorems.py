@@ -8,7 +8,7 @@ import pytest
 from agents.core.information import greedy_information
 from agents.exact.gp_bucb import initialization_size
 from gpbandit_envs.gp.exact import ExactPosterior
-from leaderboards.claims import guarantees, theorems
+from leaderboards.claims import theorems
 from leaderboards.play.suite import load_suite
 
 RNG = np.random.default_rng(0)
@@ -88,4 +88,4 @@ def test_the_suite_meets_the_conditions_of_the_theorems() -> None:
         if name.startswith("BBKB, Theorem"):
             factor = 8 if name.endswith("1") else 72 * kwargs["c"]
             assert kwargs["qbar"] >= factor * math.log(4 * suite.horizon / kwargs["delta"])
-    assert len(guarantees.CLAIMS) == 15
+    assert len(theorems.CLAIMS) == 15

@@ -35,19 +35,19 @@ def runs(**simple: list[float]) -> Runs:
 
 def test_differences_are_in_units_of_a_third_row() -> None:
     made = runs(a=[0.3, 0.5, 0.4], b=[0.1, 0.3, 0.2], random=[1.0, 3.0, 2.0])
-    assert simple_in("a", "b", "random")(made).estimate == pytest.approx(0.1)
+    assert simple_in("", "a", "b", "random")(made).estimate == pytest.approx(0.1)
 
 
 def test_a_share_of_runs_weighs_problems_alike_and_halves_ties() -> None:
     made = runs(a1=[0.0, 0.0], b1=[1.0, 1.0], a2=[0.0, 2.0], b2=[0.0, 1.0])
-    share = lower_simple([("a1", "b1"), ("a2", "b2")])(made)
+    share = lower_simple("", [("a1", "b1"), ("a2", "b2")])(made)
     assert share.estimate == pytest.approx((1 + 0.25) / 2)
     assert share.n == 2
 
 
 def test_a_share_of_runs_that_meet_a_hill_is_taken_off_the_mean_of_others() -> None:
     made = runs(a=[0.1, 0.1, 0.3, 0.2], b=[0.1, 0.5, 0.5, 0.1], c=[0.5, 0.5, 0.5, 0.1])
-    share = found_more("a", ["b", "c"], 0.2)(made)
+    share = found_more("", "a", ["b", "c"], 0.2)(made)
     assert share.estimate == pytest.approx(3 / 4 - (2 / 4 + 1 / 4) / 2)
     assert share.n == 4
     assert share.low < share.estimate < share.high
@@ -63,13 +63,14 @@ def test_each_reading_is_compared_with_rivals_of_its_own() -> None:
         "Random": 1.6,
     }
     made = runs(**{f"{row}@H1": [value + 1e-3 * r for r in range(6)] for row, value in regrets.items()})
-    claims = {one.name: one.check(made).interval.estimate for one in uhe.synthetic()}
+    synthetic = tuple(uhe.synthetic())
+    claims = {one.name: one.check(made).interval.estimate for one in synthetic}
     unit = 1.6 + 2.5e-3  # mean of random search
     assert claims["h1-better-than-map-ucb"] == pytest.approx((0.1 - 0.4) / unit)
     assert claims["h1-better-than-map-ucb-gamma-rate"] == pytest.approx((0.2 - 0.8) / unit)
     assert claims["h1-better-than-random"] == pytest.approx((0.1 - 1.6) / unit)
     assert "h1-better-than-random-gamma-rate" not in claims
-    assert all(one.reading for one in uhe.synthetic() if one.name.endswith(("-gamma-rate", "-pseudo", "-stated")))
+    assert all(one.reading for one in synthetic if one.name.endswith(("-gamma-rate", "-pseudo", "-stated")))
 
 
 def test_a_verdict_on_regret_needs_five_repetitions() -> None:

@@ -11,7 +11,7 @@ import pytest
 import leaderboards
 from agents import Feedback, make
 from leaderboards.audit.report import audit_band
-from leaderboards.claims.instances import instance
+from leaderboards.claims.truth import truth
 from leaderboards.claims.widths import SUITE, ratios
 from leaderboards.play.suite import load_suite
 
@@ -62,7 +62,7 @@ def test_dmm_has_at_most_half_the_regret_of_theory_and_always_holds(task: str) -
     assert regrets(task, "dmm").mean() <= 0.5 * regrets(task, "theory").mean()
     for repetition in range(10):
         run = leaderboards.run(env_of(task), ("GP-UCB", {"width": "dmm"}), repetition, suite.horizon, seed=suite.seed)
-        problem, mean = instance(SUITE, task, repetition)
+        problem, mean = truth(SUITE, task, repetition)
         found = ratios(problem, mean, run.trace["action"].to_numpy(), run.trace["reward"].to_numpy())
         assert found.required < 1
         assert found.amm_over_theory < 1
@@ -81,7 +81,7 @@ def test_a_width_of_2_mostly_fails() -> None:
 
 
 def test_ratios_are_those_of_the_bands_that_agents_state() -> None:
-    problem, mean = instance(SUITE, "SE, d = 1", 0)
+    problem, mean = truth(SUITE, "SE, d = 1", 0)
     T = 12
     problem = replace(problem, horizon=T)
     rng = np.random.default_rng(0)
@@ -114,6 +114,6 @@ def test_the_suite_states_norms_exactly_too_large_and_too_small() -> None:
     factors = {dict(entry.ref.kwargs.get("norm_bound") or {}).get("times", 1.0) for entry in suite.agents}
     assert factors == {1.0, 3.0, 0.3333}
     for entry in suite.environments:
-        problem, _ = instance(SUITE, str(entry.ref.label), 0)
+        problem, _ = truth(SUITE, str(entry.ref.label), 0)
         assert problem.norm_bound == entry.ref.kwargs["norm"]
         assert problem.knowledge == "oracle"
