@@ -30,7 +30,7 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed, generator
 from leaderboards.store.run_file import read_columns, write_table
 from leaderboards.store.store import Store
-from leaderboards.work.local import LocalExecutor
+from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
 ROUNDS = 5

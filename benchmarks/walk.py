@@ -22,7 +22,7 @@ import leaderboards
 from leaderboards.publish.submission import accept, faults, make_submission, open_submission
 from leaderboards.show.build import build_page
 from leaderboards.verify.verify import verify
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 
 __all__ = ["modules_run", "walks"]
 

@@ -1,23 +1,31 @@
-"""Suites from a notebook or a script: environments and agents may be objects, results come back as an object."""
+"""Suites from a notebook, a script or the command line: what is asked for, playing it, and its results."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from gpbandit_envs.arguments import as_count
-from leaderboards.api.entries import SuiteAgent, SuiteLike
-from leaderboards.api.request import play, request
+from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
 from leaderboards.api.results import Results
+from leaderboards.archive.read import board_names, note_board, rivals_of
+from leaderboards.audit.store import AuditWatcher
+from leaderboards.play.plugins import load_plugins
+from leaderboards.play.run import why_no_regret
+from leaderboards.play.spec import RunSpec
+from leaderboards.play.suite import Suite, SuiteError, further
+from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store
+from leaderboards.verify.edited import edited_agents
+from leaderboards.work.executors import Workforce
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
-from leaderboards.work.play import Listener, Workforce
+from leaderboards.work.play_suite import play_suite
+from leaderboards.work.schedule import RunReport, shard
 
-__all__ = ["run_suite"]
+__all__ = ["asked_for", "play_asked", "run_suite"]
 
 _log = logging.getLogger("gpbandit")
 
@@ -59,22 +67,91 @@ def run_suite(
             or the suite cannot be run as it is written (`SuiteError`): it names the entry.
         OSError: if the folder cannot be written.
     """
-    workforce = Workforce(as_count("workers", workers), limits=Limits(timeout))
-    asked = request(suite, agents, against)
-    store = Store(Path("results") / asked.suite.name if out is None else out)
-    done = play(asked, store, workforce, _Log(progress), retry_failed=retry_failed)
-    for env, reason in done.without_data.items():
+    workforce = Workforce(workers, limits=Limits(timeout))
+    found, specs = asked_for(suite, agents, against)
+    store = Store(Path("results") / found.name if out is None else out)
+    console = Console(stderr=True) if progress else None
+    report = play_asked(
+        found, specs, store, workforce, _log.warning, against=against, console=console, retry_failed=retry_failed
+    )
+    for env, reason in report.without_data.items():
         _log.warning("skipped: %s, %s; the same call tries again", env, reason)
-    for line in [*done.edited, *done.report.failed()]:
+    for line in [*report.edited, *report.failure_lines()]:
         _log.warning("%s", line)
-    return Results(store.directory, done.report)
+    return Results(store.directory, report)
 
 
-class _Log(Listener):
-    """Warnings go to the log."""
+def asked_for(
+    suite: SuiteLike,
+    agents: Iterable[SuiteAgent] | Mapping[str, SuiteAgent] = (),
+    against: str | os.PathLike[str] | None = None,
+    part: str | None = None,
+) -> tuple[Suite, list[RunSpec]]:
+    """The suite that a results folder is to hold and the runs that are asked for, once all settings have been checked.
 
-    def __init__(self, progress: bool) -> None:
-        self.console = Console(stderr=True) if progress else None
+    Args:
+        suite: The suite.
+        agents: Further agents.
+        against: A board: only `agents` are to be played, and ranked among its runs.
+        part: Only this shard of the runs, as `i/N`.
 
-    def warn(self, text: str) -> None:
-        _log.warning("%s", text)
+    Raises:
+        TypeError: if a suite, an environment or an agent is of no such kind.
+        ValueError: naming the argument: there is no such board, or no agents are to be ranked on it, or no such shard.
+        SuiteError: if the suite cannot be run as it is written.
+    """
+    load_plugins()
+    found = played = as_suite(suite, agents).pinned()
+    if against is not None:
+        listed = as_suite(suite)
+        rivals_of(against, listed)
+        played = further(found, listed)
+    try:
+        played.check()
+    except SuiteError as error:
+        if against is None and agents and found.name in board_names():
+            hint = "with --against board (in Python against='board') your agents play alone, among the runs that it has"
+            raise SuiteError(f"{error}; {hint}") from None
+        raise
+    return found, list(played.specs() if part is None else shard(played.specs(), part))
+
+
+def play_asked(
+    suite: Suite,
+    specs: Sequence[RunSpec],
+    store: Store,
+    workforce: Workforce,
+    warn: Callable[[str], None],
+    *,
+    against: str | os.PathLike[str] | None = None,
+    begins: Callable[[Sequence[RunSpec]], None] = lambda _: None,
+    console: Console | None = None,
+    watcher: Watcher | None = None,
+    retry_failed: bool = False,
+) -> RunReport:
+    """Play what a results folder lacks of what is asked for, see `leaderboards.work.play_suite.play_suite`.
+
+    The folder notes the board before the first run. Runs of a suite with a plan for it are audited.
+
+    Raises:
+        SuiteError: if an environment cannot be built, or the folder holds another suite.
+        OSError: if the folder cannot be written.
+    """
+
+    def begin(todo: Sequence[RunSpec]) -> None:
+        if against is not None:
+            note_board(store.directory, os.fspath(against))
+        begins(todo)
+
+    if suite.audit is not None:
+        watcher = AuditWatcher(store.directory, suite.audit)
+    report = play_suite(
+        suite, store, specs, workforce, warn, begins=begin, console=console, watcher=watcher, retry_failed=retry_failed
+    )
+    done = store.done_keys()
+    one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
+    reasons = {env: why_no_regret(store.trace(key, ["regret", "mean"])) for env, key in one_each.items()}
+    report.without_regret = {env: reason for env, reason in reasons.items() if reason is not None}
+    report.edited = edited_agents(store, specs)
+    report.failed = len(store.keys("crashed", "timeout").intersection(spec.key for spec in specs))
+    return report

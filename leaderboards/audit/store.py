@@ -28,7 +28,7 @@ from leaderboards.play.suite import AuditPlan
 from leaderboards.store.intact import MOST_VALUES, Quarantine
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import AUDITS, Store, StoreError
-from leaderboards.work.local import ExecutorError, process_pool
+from leaderboards.work.executors import ExecutorError, process_pool
 
 __all__ = ["AuditOutcome", "AuditStore", "AuditWatcher", "audit_runs", "unaudited"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+from rich.console import Console
 
 from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import Experiment
@@ -14,7 +15,9 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite
 from leaderboards.score.statistics import mean_interval
 from leaderboards.store.store import Store
-from leaderboards.work.play import Listener, Played, Workforce, play_suite
+from leaderboards.work.executors import Workforce
+from leaderboards.work.play_suite import play_suite
+from leaderboards.work.schedule import RunReport
 
 __all__ = ["Reproduction", "check", "play", "scores", "suite_of"]
 
@@ -78,20 +81,21 @@ def play(
     experiment: Experiment,
     store: Store,
     workforce: Workforce,
-    listener: Listener,
+    warn: Callable[[str], None],
     quick: bool = False,
     repetitions: int | None = None,
-) -> Played:
-    """Play what a folder lacks of an experiment, see `leaderboards.work.play.play_suite`.
+    console: Console | None = None,
+) -> RunReport:
+    """Play what a folder lacks of an experiment, see `leaderboards.work.play_suite.play_suite`.
 
     Raises:
         ValueError: if the experiment is a study.
-        SuiteError: if an environment cannot be built, or the folder holds another suite.
+        SuiteError: if an environment cannot be built or its data cannot be had, or the folder holds another suite.
         OSError: if the folder cannot be written.
     """
     suite = suite_of(experiment, quick, repetitions)
     suite.check()
-    return play_suite(suite, store, suite.specs(), workforce, listener)
+    return play_suite(suite, store, suite.specs(), workforce, warn, console=console, partly=False)
 
 
 def check(

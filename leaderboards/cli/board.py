@@ -37,7 +37,7 @@ from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE
-from leaderboards.work.local import LocalExecutor
+from leaderboards.work.executors import LocalExecutor
 
 __all__ = ["app"]
 

@@ -29,7 +29,7 @@ def user_errors(directory: Path) -> Iterator[None]:
     # Here, not above: `gpbandit --help` and `gpbandit list` need no pandas.
     from leaderboards.play.suite import SuiteError
     from leaderboards.store.intact import StoreError
-    from leaderboards.work.local import ExecutorError
+    from leaderboards.work.executors import ExecutorError
 
     try:
         yield

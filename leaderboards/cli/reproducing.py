@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,10 +15,10 @@ from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, exp
 from leaderboards.claims.pages import as_json, interval_text, looked, rough, write
 from leaderboards.claims.reproduce import Reproduction, check, play
 from leaderboards.cli.errors import UserError, user_errors
-from leaderboards.cli.terminal import say
+from leaderboards.cli.terminal import say, warn
 from leaderboards.play.plugins import load_plugins
 from leaderboards.store.store import Store
-from leaderboards.work.play import Listener, Workforce
+from leaderboards.work.executors import Workforce
 
 __all__ = ["reproduce"]
 
@@ -58,8 +57,8 @@ def reproduce(
         store = None if chosen.study is not None else Store(directory)
         failed = 0
         if store is not None and not only_check:
-            done = play(chosen, store, Workforce(workers), _Terminal(), quick, repetitions)
-            failed = len(done.report.failures)
+            done = play(chosen, store, Workforce(workers), warn, quick, repetitions, Console(stderr=True))
+            failed = len(done.failures)
         made = check(chosen, store, quick, repetitions, earlier)
         if made.table.empty and only_check:
             raise UserError(f"{directory} holds no finished run of {name}; without --only-check they are played")
@@ -70,20 +69,6 @@ def reproduce(
     if failed:
         typer.echo(f"  {failed} runs failed; what they would say is left out", err=True)
         raise typer.Exit(_INCOMPLETE)
-
-
-class _Terminal(Listener):
-    """Says what is heard; an experiment whose data cannot be had is not begun."""
-
-    def __init__(self) -> None:
-        self.console = Console(stderr=True)
-
-    def lacks_data(self, without_data: Mapping[str, str]) -> None:
-        for reason in without_data.values():
-            raise UserError(f"this experiment cannot be played {reason}")
-
-    def warn(self, text: str) -> None:
-        say(f"warning: {text}", err=True)
 
 
 def _list(paper: str) -> None:

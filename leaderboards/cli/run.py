@@ -6,14 +6,13 @@ import os
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from leaderboards.api.request import Outcome, play, request
+from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.against import opened
 from leaderboards.cli.completion import complete_agent, complete_suite
@@ -21,17 +20,16 @@ from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.guarantee import verdict_lines
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.stopping import raise_if_stopped
-from leaderboards.cli.terminal import say, say_json
+from leaderboards.cli.terminal import say, say_json, warn
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
 from leaderboards.text import duration
 from leaderboards.verify.agent_check import protocol_breaches
 from leaderboards.work.checkpoint import DEFAULT_EVERY
+from leaderboards.work.executors import EXECUTORS, Workforce
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, LEFT, Limits
-from leaderboards.work.local import EXECUTORS
 from leaderboards.work.plan import Plan, plan
-from leaderboards.work.play import Listener, Workforce
 from leaderboards.work.schedule import RunReport
 
 __all__ = ["run"]
@@ -104,48 +102,46 @@ def run(
         limits = Limits(timeout, None if memory is None else memory * _MIB, checkpoint)
         workforce = Workforce(workers, executor, limits, scheduler, portable)
     with user_errors(out or Path("results")), option_errors("against", "shard", board="against", agents="agent"):
-        asked = request(suite, agent or (), against, shard)
-    directory = out if out is not None else Path("results") / asked.suite.name
-    if audit:
-        workforce = replace(workforce, watcher=AuditWatcher(directory))
+        found, specs = asked_for(suite, agent or (), against, shard)
+    directory = out if out is not None else Path("results") / found.name
+    begun = False
+
+    def begins(todo: Sequence[RunSpec]) -> None:
+        nonlocal begun
+        raise_if_stopped()
+        for id, breach in protocol_breaches(agent or (), todo):
+            warn(f"{id} {breach}")
+        begun = True
+
     with user_errors(directory):
         store = Store(directory)
         if dry_run:
-            print_dry_run(plan(asked.specs, store, retry_failed), workers, as_json)
+            print_dry_run(plan(specs, store, retry_failed), workers, as_json)
             return
-        listener = _Terminal(agent or ())
         started = time.monotonic()
         try:
-            done = play(asked, store, workforce, listener, retry_failed=retry_failed)
+            report = play_asked(
+                found,
+                specs,
+                store,
+                workforce,
+                warn,
+                against=against,
+                begins=begins,
+                console=Console(stderr=True),
+                watcher=AuditWatcher(directory) if audit else None,
+                retry_failed=retry_failed,
+            )
         except KeyboardInterrupt as stop:
-            if listener.begun:
+            if begun:
                 stop.add_note(f"{len(store.keys())} runs are in {directory}; give the same command again to go on")
             raise
-        print_report(done.report, directory, time.monotonic() - started)
-        print_notes(done)
+        print_report(report, directory, time.monotonic() - started)
         print_end(store, shard is not None)
-    if done.failed and not done.report.failures:
-        say(f"  {done.failed} runs crashed or timed out before: --retry-failed plays them again", err=True)
-    if not done.is_whole:
+    if report.failed and not report.failures:
+        say(f"  {report.failed} runs crashed or timed out before: --retry-failed plays them again", err=True)
+    if not report.is_whole:
         raise typer.Exit(_FAILED)
-
-
-class _Terminal(Listener):
-    """Says what is heard, and where further agents break the protocol."""
-
-    def __init__(self, agents: Sequence[str]) -> None:
-        self.console = Console(stderr=True)
-        self.begun = False
-        self._agents = agents
-
-    def warn(self, text: str) -> None:
-        say(f"warning: {text}", err=True)
-
-    def begins(self, todo: Sequence[RunSpec]) -> None:
-        raise_if_stopped()
-        for id, breach in protocol_breaches(self._agents, todo):
-            say(f"warning: {id} {breach}", err=True)
-        self.begun = True
 
 
 def print_end(store: Store, is_shard: bool) -> None:
@@ -163,27 +159,16 @@ def print_end(store: Store, is_shard: bool) -> None:
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")
 
 
-def print_notes(done: Outcome) -> None:
-    """Print which files of agents were edited, which environments have no regret, and which lack their data."""
-    for text in done.edited:
-        say(f"  note: {text}", err=True)
-    for env, reason in done.without_regret.items():
-        say(f"  {env}: {reason}", err=True)
-    for env, reason in done.without_data.items():
-        say(f"  skipped: {env}, {reason}; the same command tries again", err=True)
-
-
 def print_dry_run(planned: Plan, workers: int, as_json: bool = False) -> None:
     """Print the missing runs by pair, and how long they may take on so many workers; one JSON object with `as_json`."""
     seconds = None if planned.seconds is None else planned.seconds / workers
     if as_json:
-        rows = [{"env": p.env, "agent": p.agent, "runs": p.runs, "skipped": p.skipped} for p in planned.pairs]
+        rows = [{"env": e, "agent": a, "runs": n, "skipped": why} for (e, a, why), n in planned.pairs.items()]
         of = {"runs": planned.runs, "play": planned.play, "skip": planned.skip, "there": planned.there}
         say_json({**of, "seconds": seconds, "runs_of_unknown_time": planned.unknown, "pairs": rows})
         return
-    for pair in planned.pairs:
-        what = f"{pair.runs} runs" if pair.skipped is None else f"{pair.runs} skipped, {pair.skipped}"
-        say(f"  {pair.agent} on {pair.env}: {what}")
+    for (env, agent, why), n in planned.pairs.items():
+        say(f"  {agent} on {env}: {n} runs" if why is None else f"  {agent} on {env}: {n} skipped, {why}")
     speed = f"about {duration(seconds)} on {workers} workers" if seconds is not None else "how long is not known yet"
     if seconds is not None and planned.unknown:
         speed += f" for {planned.play - planned.unknown} of them, the others have no times yet"
@@ -201,7 +186,7 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
     ended = sum(report.ended.values())
     parts = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing was missing"
     say(f"{directory}: {ended} runs in {duration(seconds)} ({parts}), {report.before} were there before")
-    lines = report.failed()
+    lines = report.failure_lines()
     for line in list(lines)[:_FAILURES_SHOWN]:
         say(f"  {line}", err=True)
     hidden = sum(list(lines.values())[_FAILURES_SHOWN:])
@@ -216,3 +201,9 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
         )
     if any(outcome.status not in ("skipped", LEFT) for outcome in report.failures):  # what does not fit does not then
         say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)
+    for text in report.edited:
+        say(f"  note: {text}", err=True)
+    for env, reason in report.without_regret.items():
+        say(f"  {env}: {reason}", err=True)
+    for env, reason in report.without_data.items():
+        say(f"  skipped: {env}, {reason}; the same command tries again", err=True)

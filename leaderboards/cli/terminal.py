@@ -16,7 +16,7 @@ from leaderboards.text import visible
 if TYPE_CHECKING:
     from leaderboards.play.spec import RunSpec
 
-__all__ = ["LogFormatter", "ask_to_run", "say", "say_json"]
+__all__ = ["LogFormatter", "ask_to_run", "say", "say_json", "warn"]
 
 _NAMED = 8
 
@@ -31,6 +31,11 @@ class LogFormatter(logging.Formatter):
 def say(text: str, err: bool = False) -> None:
     """Print `text` with invisible characters as escapes."""
     typer.echo(visible(text), err=err)
+
+
+def warn(text: str) -> None:
+    """Print a warning on the standard error stream."""
+    say(f"warning: {text}", err=True)
 
 
 def say_json(value: object) -> None:

@@ -31,7 +31,7 @@ from leaderboards.verify.verify import (
     parted_after,
     without_extras,
 )
-from leaderboards.work.local import Executor
+from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
 __all__ = ["CheckReport", "check_board", "one_of_each_task"]

@@ -34,7 +34,7 @@ from leaderboards.show.scores import ScoreTable, class_scores
 from leaderboards.show.shared import Site
 from leaderboards.show.table import Row
 from leaderboards.store.intact import own_folder
-from leaderboards.work.local import ExecutorError, process_pool
+from leaderboards.work.executors import ExecutorError, process_pool
 
 __all__ = ["build_front"]
 

@@ -42,7 +42,7 @@ from leaderboards.score.summary import REFERENCES, summarise
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store, StoreView
 from leaderboards.verify.fingerprint import fingerprint
-from leaderboards.work.local import LocalExecutor
+from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
 __all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "HoldoutScore", "play_board_holdout", "play_holdout", "worse"]
@@ -250,7 +250,7 @@ def _held_out(
         hidden = [scratch, submission.store.directory]
         # The submitted agents first: no result on the same instances is there yet.
         with closing(LocalExecutor(workers, code=submission.code, portable=True)) as executor:
-            failed += run_missing(specs(own.values()), anew, executor, isolated_from=hidden).failed()
+            failed += run_missing(specs(own.values()), anew, executor, isolated_from=hidden).failure_lines()
     with closing(LocalExecutor(workers, portable=True)) as executor:
         run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]

@@ -43,9 +43,8 @@ from leaderboards.store.run_file import SUFFIX, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
-from leaderboards.work.local import LocalExecutor
-from leaderboards.work.play import Listener, Stage, Workforce, play_suite
-from leaderboards.work.schedule import RunReport
+from leaderboards.work.executors import LocalExecutor, Workforce
+from leaderboards.work.play_suite import play_suite
 
 __all__ = ["KEEPER", "file_names", "make_board", "play_board", "write_board"]
 
@@ -53,7 +52,6 @@ KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
 
 _NOTES = "fingerprints.json"
-_PASS = 4  # repetitions of all agents before the next ones of any: a board that is not finished ranks them all
 
 Runs = dict[str, dict[str, tuple[RunEntry, KeptRun | None]]]
 """Runs by the key of the agent and their own."""
@@ -144,8 +142,9 @@ def play_board(
 ) -> None:
     """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
 
-    Four repetitions of all agents are played before the next four of any. Those whose code has changed since are played
-    anew. Those whose extra is not installed are left out, and named. Runs are audited where the suite has a plan.
+    Agents take turns, so that a board that is not finished ranks them all. Those whose code has changed since are
+    played anew. Those whose extra is not installed are left out, and named. Runs are audited where the suite has a
+    plan.
 
     Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.loops`, so that all of these
     give the same bits; with `native`, with those that this processor's libraries choose.
@@ -159,34 +158,18 @@ def play_board(
     there = set() if board is None else _counting(board).keys()
     _forget_stale(results)
     specs = [spec for spec in suite.specs() if spec.key not in there]
-    last = max(task.repetitions for task in suite.tasks)
-    stages = [
-        Stage(
-            f"repetitions {first} to {min(first + _PASS, last) - 1}",
-            [spec for spec in specs if first <= spec.repetition < first + _PASS],
-        )
-        for first in range(0, last, _PASS)
-    ]
     watcher = None if suite.audit is None else AuditWatcher(results.directory, suite.audit)
-    workforce = Workforce(workers, portable=not native, watcher=watcher)
-    play_suite(suite, results, specs, workforce, _Sayer(say, suite, results, console), stages=stages)
-
-
-class _Sayer(Listener):
-    """Says what is heard in lines, and notes before the first run with what code the agents play."""
-
-    def __init__(self, say: Callable[[str], None], suite: Suite, results: Store, console: Console | None) -> None:
-        self._say, self._suite, self._results, self.console = say, suite, results, console
-
-    def warn(self, text: str) -> None:
-        self._say(f"warning: {text}")
-
-    def begins(self, todo: Sequence[RunSpec]) -> None:
-        _note(self._results, self._suite)
-
-    def ended(self, stage: Stage, report: RunReport) -> None:
-        ended = ", ".join(f"{n} {status}" for status, n in sorted(report.ended.items()))
-        self._say(f"{stage.name}: {ended}")
+    report = play_suite(
+        suite,
+        results,
+        specs,
+        Workforce(workers, portable=not native),
+        lambda text: say(f"warning: {text}"),
+        begins=lambda _: _note(results, suite),
+        console=console,
+        watcher=watcher,
+    )
+    say("played: " + (", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing"))
 
 
 def _with_extras(suite: Suite, say: Callable[[str], None]) -> Suite:

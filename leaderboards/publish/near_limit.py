@@ -21,7 +21,7 @@ from leaderboards.play.suite import AuditPlan
 from leaderboards.score.summary import summarise
 from leaderboards.store.kept import trace_digest
 from leaderboards.store.store import Store
-from leaderboards.work.local import Executor
+from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
 __all__ = ["audit_near_limit", "near_limit"]

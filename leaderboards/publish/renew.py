@@ -16,7 +16,7 @@ from leaderboards.publish.check import check_board, one_of_each_task
 from leaderboards.store.intact import read_limited
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import Verdict
-from leaderboards.work.local import LocalExecutor
+from leaderboards.work.executors import LocalExecutor
 
 __all__ = ["Renewal", "renew", "renew_unchanged"]
 

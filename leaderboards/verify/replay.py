@@ -14,7 +14,7 @@ from leaderboards.play.plugins import load_plugins
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import NOT_HERE, Level, Verdict, played_portably, verify
-from leaderboards.work.local import LocalExecutor
+from leaderboards.work.executors import LocalExecutor
 
 __all__ = ["Replay", "choose", "drawn", "replay", "sample"]
 

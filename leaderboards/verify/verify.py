@@ -39,7 +39,7 @@ from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.paid import PAID, paid_for
-from leaderboards.work.local import Executor
+from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
-A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the mark of the user who
+A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the signature of the user who
 wrote it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
 other versions or other sources is deleted, since resuming could change numbers.
 
@@ -31,7 +31,7 @@ from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.saving import Saved
 from leaderboards.store.run_file import Origin, origin
-from leaderboards.work.signed import marked, unmarked
+from leaderboards.work.signature import sign, unsign
 
 __all__ = ["DEFAULT_EVERY", "Checkpoint", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
 
@@ -88,7 +88,7 @@ class Checkpoint:
         snapshot_modules()
         made_by = _identity()
         try:
-            content = pickle.loads(unmarked(self.path.read_bytes()))
+            content = pickle.loads(unsign(self.path.read_bytes()))
             if content.run != self.path.stem:
                 raise ValueError(f"it is that of run {content.run}")
             if content.made_by != made_by:
@@ -135,7 +135,7 @@ class Checkpoint:
             return
         try:
             with written_whole(self.path) as temporary:
-                temporary.write_bytes(marked(pickled))
+                temporary.write_bytes(sign(pickled))
         except OSError as error:
             if not self._failed:
                 _log.warning("a run could not be saved and goes on (%s)", error)

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
-from leaderboards.work.jobs import TRIES, Job, Limits, RunOutcome, work
-from leaderboards.work.local import Ending, Executor, ExecutorError, StoppedWorkers, bound_memory
+from gpbandit_envs.arguments import as_count
+from leaderboards.work.executors import Ending, Executor, ExecutorError, StoppedWorkers, bound_memory
+from leaderboards.work.jobs import DEFAULT_LIMITS, TRIES, Job, Limits, RunOutcome, play_job
 
 __all__ = ["DaskExecutor"]
 
@@ -44,16 +45,13 @@ class DaskExecutor(Executor):
         ExecutorError: if Dask is not installed, or the scheduler does not answer.
     """
 
-    def __init__(self, workers: int, limits: Limits | None = None, scheduler: str | None = None) -> None:
-        if workers < 1:
-            raise ValueError(f"workers: expected at least 1, got {workers}")
+    def __init__(self, workers: int, limits: Limits = DEFAULT_LIMITS, scheduler: str | None = None) -> None:
+        self.workers, self.limits = as_count("workers", workers), limits
         try:
             import distributed
         except ImportError:
             raise ExecutorError("--executor dask needs Dask: pip install 'gpbandit-envs[dask]'") from None
-        self.workers = workers
         self._dask: Any = distributed
-        self._memory = (limits or Limits()).memory
         self._scheduler = None if scheduler is None else _checked_address(scheduler)
         self._idle_since: float | None = None
         self._cluster: Any = None
@@ -73,7 +71,7 @@ class DaskExecutor(Executor):
         if self._client.status != "running":
             self._connect(_PATIENCE_SECONDS)
         # A job that was lost is submitted again by the schedule, which knows whom to blame; Dask would not.
-        self._running[self._client.submit(work, job, pure=False, retries=0)] = job
+        self._running[self._client.submit(play_job, job, pure=False, retries=0)] = job
 
     def collect(self, timeout: float) -> list[Ending]:
         if self._running and self._client.status == "running":
@@ -153,8 +151,8 @@ class DaskExecutor(Executor):
                     ) from None
                 _log.warning("the Dask scheduler %s does not answer; trying for %.0f s", address, patience)
                 time.sleep(1.0)
-        if self._memory is not None:
-            self._client.register_plugin(_bounded(self._memory))
+        if self.limits.memory is not None:
+            self._client.register_plugin(_bounded(self.limits.memory))
 
     def _start_cluster(self) -> Any:
         """A cluster on this machine; tried again if a worker dies while it starts, which Dask gives up on.

@@ -1,8 +1,7 @@
-"""Jobs: what a worker does.
+"""What a worker does: it plays the runs of a job within their limits, and writes their records about every second.
 
-A worker plays the runs of a job, writes results about every second, and returns how the runs ended. Beside its results
-it keeps a small progress file that names the run it is at, so that the schedule knows which run failed if the worker is
-found dead, and the traceback if the run was stopped because it took too long.
+Beside the records it keeps a small progress file that names the run it is at. If the worker is found dead, the schedule
+reads there which run failed, and the traceback if the run took too long.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, TextIO
@@ -35,17 +34,17 @@ from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "DEFAULT_TIMEOUT",
     "LEFT",
     "TRIES",
     "Job",
     "Limits",
-    "Registrations",
     "RunOutcome",
     "can_interrupt",
+    "play_job",
     "read_progress",
-    "unbounded_memory",
-    "work",
+    "registrations",
 ]
 
 TRIES = 3
@@ -84,26 +83,7 @@ class Limits:
         positive_number("checkpoint", self.checkpoint, _SHORTEST_SECONDS, _LONGEST_SECONDS)
 
 
-@dataclass(frozen=True)
-class Registrations:
-    """Agents and environments that only the parent process has registered.
-
-    Functions and classes among them are pickled by value where the worker cannot import them.
-    """
-
-    agents: tuple[tuple[str, Any, Mapping[str, Any]], ...] = ()
-    envs: tuple[gym.envs.registration.EnvSpec, ...] = ()
-
-    def apply(self) -> None:
-        """Register them in this process; existing registrations stay, but for environments of the user's own."""
-        known = set(agents.registered())
-        for id, entry_point, kwargs in self.agents:
-            if id not in known:
-                agents.register(id, entry_point, kwargs)
-        for spec in self.envs:
-            if spec.namespace == OWN:  # which a notebook may have defined anew since the worker was started
-                gym.registry[spec.id] = spec
-            gym.registry.setdefault(spec.id, spec)
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -111,24 +91,22 @@ class Job:
     """Runs that one worker plays one after the other.
 
     Attributes:
-        number: Distinguishes the jobs of one harness.
         specs: The runs.
         directory: The results folder.
         progress: File in which the worker names the run it is at.
         limits: What each run may use.
-        registrations: Agents and environments that the worker may lack.
+        registered: What `registrations` gave for the runs.
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
         isolated_from: Folders hidden from each agent, which plays in a process without the environment, see
             `leaderboards.play.isolated`; None for agents beside the environment.
         watcher: Looks on; its runs are played from their beginning, without checkpoints.
     """
 
-    number: int
     specs: tuple[RunSpec, ...]
     directory: Path
     progress: Path
-    limits: Limits = Limits()
-    registrations: Registrations = field(default_factory=Registrations)
+    limits: Limits = DEFAULT_LIMITS
+    registered: tuple[Any, ...] = ((), ())
     kill: bool = True
     isolated_from: tuple[Path, ...] | None = None
     watcher: Watcher | None = None
@@ -144,27 +122,52 @@ class RunOutcome:
     reason: str | None = None
 
 
-def work(job: Job) -> list[RunOutcome]:
+def registrations(specs: Iterable[RunSpec]) -> tuple[Any, ...]:
+    """The agents and the environments of `specs` that are registered here, and may not be in a worker.
+
+    Functions and classes among them are pickled by value where the worker cannot import them.
+    """
+    found = [(id, agents.spec(id)) for id in {spec.agent.id for spec in specs if ":" not in spec.agent.id}]
+    policies = tuple((id, registered.entry_point, dict(registered.kwargs)) for id, registered in found)
+    return policies, tuple(gym.registry[id] for id in {spec.env.id for spec in specs} if id in gym.registry)
+
+
+def _register(policies: tuple[tuple[str, Any, Mapping[str, Any]], ...], envs: tuple[Any, ...]) -> None:
+    """Register in this process what `registrations` gave; what is there stays, but for environments of the user's."""
+    known = set(agents.registered())
+    for id, entry_point, kwargs in policies:
+        if id not in known:
+            agents.register(id, entry_point, kwargs)
+    for spec in envs:
+        if spec.namespace == OWN:  # which a notebook may have defined anew since the worker was started
+            gym.registry[spec.id] = spec
+        gym.registry.setdefault(spec.id, spec)
+
+
+def play_job(job: Job) -> list[RunOutcome]:
     """Play all runs of `job` and write them to its results folder.
 
     Raises:
         OSError: if results cannot be written.
     """
     load_plugins()
-    job.registrations.apply()
+    _register(*job.registered)
     store = Store(job.directory)
     outcomes: list[RunOutcome] = []
     finished: list[RunRecord] = []
     job.progress.parent.mkdir(parents=True, exist_ok=True)
     with one_blas_thread(), job.progress.open("w") as progress:
         last_flush = perf_counter()
-        for record in _records(job, progress, store):
+        for spec in job.specs:
+            progress.write(f"{spec.key}\n")
+            progress.flush()
+            record = _try(spec, job, progress, store)
             if record.out_of_memory and job.limits.memory is None:
                 reason = f"this machine has too little memory: {record.reason}"
-                outcomes.append(RunOutcome(record.spec, LEFT, record.seconds, reason))
+                outcomes.append(RunOutcome(spec, LEFT, record.seconds, reason))
                 continue
             finished.append(record)
-            outcomes.append(RunOutcome(record.spec, record.status, record.seconds, record.reason))
+            outcomes.append(RunOutcome(spec, record.status, record.seconds, record.reason))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
                 _flush(store, finished, job.limits)
                 last_flush = perf_counter()
@@ -173,9 +176,22 @@ def work(job: Job) -> list[RunOutcome]:
     return outcomes
 
 
+def read_progress(path: Path) -> tuple[str | None, str]:
+    """The key of the run that a dead worker was at, None if it had not begun; and its traceback if it took too long."""
+    try:
+        text = path.read_text(errors="replace")
+    except FileNotFoundError:
+        return None, ""
+    keys, late, traceback = text.partition("Timeout (")
+    return next(reversed(keys.split()), None), (late + traceback).rstrip()
+
+
 @contextlib.contextmanager
-def unbounded_memory() -> Iterator[None]:
-    """A block beyond the bound of this process's memory, of which a run may have left nothing to write it with."""
+def _beyond_bound(limits: Limits) -> Iterator[None]:
+    """A block of the harness's own, which needs memory though a run may have used up all that is allowed."""
+    if limits.memory is None:
+        yield
+        return
     import resource  # where there is a bound
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -184,31 +200,6 @@ def unbounded_memory() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def read_progress(path: Path) -> tuple[str | None, str]:
-    """The key of the run that a dead worker was at, None if it had not begun; and its traceback if it took too long."""
-    try:
-        lines = path.read_text(errors="replace").splitlines()
-    except FileNotFoundError:
-        return None, ""
-    started = next((i for i, line in enumerate(lines) if line.startswith("Timeout (")), len(lines))
-    keys = [line for line in lines[:started] if line]
-    return (keys[-1] if keys else None), "\n".join(lines[started:])
-
-
-def _records(job: Job, progress: TextIO, store: Store) -> Iterator[RunRecord]:
-    for spec in job.specs:
-        progress.write(f"{spec.key}\n")
-        progress.flush()
-        yield _try(spec, job, progress, store)
-
-
-def _beyond_bound(limits: Limits) -> contextlib.AbstractContextManager[None]:
-    """A block of the harness's own, which needs memory though a run may have used up all that is allowed."""
-    if limits.memory is None or sys.platform != "linux":
-        return contextlib.nullcontext()
-    return unbounded_memory()
 
 
 def _flush(store: Store, finished: list[RunRecord], limits: Limits) -> None:

@@ -8,31 +8,16 @@ from dataclasses import dataclass
 
 from agents import Capabilities
 from gpbandit_envs.channels import as_channel
+from gpbandit_envs.datasets.download import cached_only
 from leaderboards.play.build import build_agent
 from leaderboards.play.feedback import unfit_for
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import RunSpec
+from leaderboards.play.suite import build_environments_once
 from leaderboards.store.store import Store
 from leaderboards.work.schedule import RunTimes, missing
 
-__all__ = ["Plan", "PlannedPair", "plan"]
-
-
-@dataclass(frozen=True)
-class PlannedPair:
-    """The missing runs of an agent on an environment.
-
-    Attributes:
-        env: Label of the environment.
-        agent: Label of the agent.
-        runs: How many of its runs are missing.
-        skipped: Why they would be skipped; None if they would be played.
-    """
-
-    env: str
-    agent: str
-    runs: int
-    skipped: str | None
+__all__ = ["Plan", "plan"]
 
 
 @dataclass(frozen=True)
@@ -41,58 +26,62 @@ class Plan:
 
     Attributes:
         runs: How many runs are asked for.
-        pairs: The missing ones, by pair.
+        pairs: How many are missing of an agent on an environment, and why they would be skipped: by the labels of
+            environment and agent with the reason, None where they would be played.
         there: How many of the others ended in which way.
         seconds: Expected seconds of one worker for those whose speed is known; None if it is of none.
         unknown: Of how many it is not: pairs that have not run yet may be faster or slower.
     """
 
     runs: int
-    pairs: tuple[PlannedPair, ...]
+    pairs: Mapping[tuple[str, str, str | None], int]
     there: Mapping[str, int]
     seconds: float | None
     unknown: int
 
     @property
-    def play(self) -> int:
-        """How many runs would be played."""
-        return sum(pair.runs for pair in self.pairs if pair.skipped is None)
+    def skip(self) -> int:
+        """How many runs would be skipped."""
+        return sum(n for (_, _, reason), n in self.pairs.items() if reason is not None)
 
     @property
-    def skip(self) -> int:
-        """How many would be skipped."""
-        return sum(pair.runs for pair in self.pairs if pair.skipped is not None)
+    def play(self) -> int:
+        """How many runs would be played."""
+        return sum(self.pairs.values()) - self.skip
 
 
 def plan(specs: Sequence[RunSpec], store: Store, retry_failed: bool = False) -> Plan:
-    """What `play_suite` would play of `specs`.
+    """What `play_suite` would play of `specs`; every environment is built once, and nothing is downloaded.
 
     A pair that was skipped in one repetition will be in all. Of a pair that was never tried it is known whether the
-    agent can play under the feedback, not whether it fits the environment, which would have to be built.
+    agent can play under the feedback, not whether it fits the environment.
+
+    Raises:
+        SuiteError: naming an environment that cannot be built for another reason than its data.
     """
     times, entries = RunTimes(), store.entries()
-    reasons: dict[tuple[str, str, str], str | None] = {}
+    reasons: dict[tuple[str, str, str], str] = {}
     for run in entries.values():
         if run.status == "done":
             times.add(run.spec, run.seconds)
         elif run.status == "skipped" and not lacks_data(run.status, run.reason):
             reasons[_pair_of(run.spec)] = run.reason or "skipped before"
     todo = missing(specs, store, retry_failed)
-    for spec in {_pair_of(spec): spec for spec in todo}.values():
+    with cached_only():
+        build_environments_once(todo)
+    for pair, spec in {_pair_of(spec): spec for spec in todo}.items():
         capabilities: object = getattr(build_agent(spec.agent), "capabilities", None)
-        if not isinstance(capabilities, Capabilities):
-            continue  # which its runs say
-        if (unfit := unfit_for(as_channel(spec.feedback), capabilities)) is not None:
-            reasons.setdefault(_pair_of(spec), unfit)
+        if isinstance(capabilities, Capabilities):  # else its runs say so
+            unfit = unfit_for(as_channel(spec.feedback), capabilities)
+            if unfit is not None:
+                reasons.setdefault(pair, unfit)
     again = {spec.key for spec in todo}
-    there = Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again)
     expected = [times.seconds(spec) for spec in todo if _pair_of(spec) not in reasons]
     known = [seconds for seconds in expected if seconds is not None]
-    pairs = Counter((spec.env.label, spec.agent.label, reasons.get(_pair_of(spec))) for spec in todo)
     return Plan(
         runs=len(specs),
-        pairs=tuple(PlannedPair(env, agent, n, reason) for (env, agent, reason), n in pairs.items()),
-        there=dict(there),
+        pairs=Counter((spec.env.label, spec.agent.label, reasons.get(_pair_of(spec))) for spec in todo),
+        there=Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again),
         seconds=sum(known) if known else None,
         unknown=len(expected) - len(known),
     )

@@ -37,7 +37,7 @@ from leaderboards.store.exchange import add
 from leaderboards.store.store import Store
 from leaderboards.verify import replay
 from leaderboards.work import jobs
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from tests.datasets import toy
 from tests.faults.disk import FAULTS, Died, Disk, Fault
 

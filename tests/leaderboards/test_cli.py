@@ -597,6 +597,9 @@ def test_dry_run(call: Call, suite: Path, tmp_path: Path) -> None:
     text = call("run", suite, "--out", tmp_path / "r", "--dry-run", "--workers", 3)[1]
     assert "on 3 workers" in text
     assert len(Store(tmp_path / "r").keys()) < 4
+    suite.write_text(SUITE.replace("n_arms = 15", "n_arms = 15, lengthscale = -1.0"))
+    check_error(call("run", suite, "--out", tmp_path / "s", "--dry-run"), "RKHS cannot be built: ValueError: lengthsc")
+    assert not (tmp_path / "s").exists()
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ from leaderboards.store.run_file import FileError, read_runs
 from leaderboards.store.store import Store, StoreError
 from leaderboards.text import visible
 from leaderboards.work.checkpoint import Checkpoint
-from leaderboards.work.signed import key_file, marked, unmarked
+from leaderboards.work.signature import key_file, sign, unsign
 from tests.browser import Open
 from tests.leaderboards.folders import folder, record
 from tests.leaderboards.hostile import CANARY, ENV, archive, results_file, rewrite
@@ -612,18 +612,18 @@ def test_a_strangers_checkpoint_is_not_unpickled(
     # One of another user's, whose key is another one.
     with monkeypatch.context() as other:
         other.setattr("platformdirs.user_state_path", lambda _: tmp_path / "other")
-        theirs = marked(evil)
-        assert unmarked(theirs) == evil
+        theirs = sign(evil)
+        assert unsign(theirs) == evil
         assert key_file().stat().st_mode & 0o077 == 0
     with pytest.raises(ValueError, match="this user has not written it"):
-        unmarked(theirs)
+        unsign(theirs)
     with monkeypatch.context() as cut:  # anyone could make the mark of an empty key
         cut.setattr("platformdirs.user_state_path", lambda _: tmp_path / "cut")
         (tmp_path / "cut").mkdir()
         key_file().write_bytes(b"")
         with pytest.raises(OSError, match="expected a key of 32 bytes, got 0; delete it"):
-            unmarked(theirs)
-    pickle.loads(unmarked(marked(evil)))
+            unsign(theirs)
+    pickle.loads(unsign(sign(evil)))
     assert said.exists()
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from leaderboards.play.suite import load_suite
 from leaderboards.store.store import Store
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play import players
 from tests.leaderboards.work.test_schedule import rows

@@ -20,7 +20,7 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play.players import Plain
 

@@ -28,7 +28,7 @@ from leaderboards.show.instances import first_instance
 from leaderboards.store.store import Store
 from leaderboards.verify.screen import chance
 from leaderboards.verify.verify import verify
-from leaderboards.work.local import SerialExecutor, make_executor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 
 DIMS = (1, 2, 3)
@@ -118,7 +118,7 @@ def test_repetitions_of_one_member_have_rows_of_their_own() -> None:
 def test_a_family_is_one_task_of_a_folder_a_board_and_the_pages(tmp_path: Path) -> None:
     suite = family(repetitions=4)
     store = Store(tmp_path / "res")
-    run_missing(list(suite.specs()), store, make_executor("serial", 1))
+    run_missing(list(suite.specs()), store, SerialExecutor())
     store.write_suite(suite)
     _note(store, suite)
     assert store.suite() == suite.frozen()
@@ -152,7 +152,7 @@ def test_another_member_than_the_suites_is_no_run_of_it() -> None:
 @pytest.mark.slow
 def test_the_command_of_a_row_plays_each_repetition_on_its_member(tmp_path: Path) -> None:
     suite, store = family(repetitions=3), Store(tmp_path)
-    run_missing(list(suite.specs()), store, make_executor("serial", 1))
+    run_missing(list(suite.specs()), store, SerialExecutor())
     store.write_suite(suite)
     summary = summarise(store)
     scores = summary.scores["Family", "GP-UCB"]

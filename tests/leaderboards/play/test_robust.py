@@ -21,7 +21,7 @@ from leaderboards.show.overview import knowledge_text
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 
 RKHS = {"n_arms": 40, "dim": 1}

@@ -28,7 +28,7 @@ from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.publish.boards import REPETITIONS, SMALL, small_suite
 

@@ -46,7 +46,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.paid import PAID
 from leaderboards.verify.verify import FEWEST, verify
 from leaderboards.work.checkpoint import Checkpoint
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.folders import folder, record
 from tests.leaderboards.publish.boards import SMALL, small_suite

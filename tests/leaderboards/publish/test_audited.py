@@ -31,7 +31,7 @@ from leaderboards.store import exchange
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.store import Store, StoreView
 from leaderboards.verify.audit_check import other_audit
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 
 PLAN: dict[str, Any] = {"delta": 0.1, "checkpoints": 4, "every": 2, "groups": {"one": ["flat"], "two": ["steep"]}}
 

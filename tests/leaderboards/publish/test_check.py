@@ -26,7 +26,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from tests.leaderboards.publish.boards import REPETITIONS, small_suite
 
 Made = tuple[Store, Board]

@@ -19,7 +19,7 @@ from leaderboards.publish.instances import suite_instances, suite_optima, unifor
 from leaderboards.score.design import flat_cells
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
-from leaderboards.work.local import make_executor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 
 SUITE = parse_suite(
@@ -42,7 +42,7 @@ def test_the_luck_of_uniform_draws_is_exact() -> None:
 
 def test_a_cell_is_flat_whose_repetitions_are_one_trajectory(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    run_missing(list(SUITE.specs()), store, make_executor("serial", 1))
+    run_missing(list(SUITE.specs()), store, SerialExecutor())
     store.write_suite(SUITE)
     summary = summarise(store)
     assert flat_cells(summary) == (0, 4)

@@ -19,7 +19,7 @@ from leaderboards.archive.read import Board
 from leaderboards.publish import front as front_page
 from leaderboards.publish.front import build_front
 from leaderboards.show.table import Row
-from leaderboards.work.local import ExecutorError
+from leaderboards.work.executors import ExecutorError
 from tests.browser import Open
 from tests.leaderboards.publish.boards import small_suite
 

@@ -23,7 +23,7 @@ from leaderboards.publish.submission import Submission, SubmittedAgent, accept
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
-from leaderboards.work.local import make_executor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.publish.boards import small_suite
 
@@ -36,7 +36,7 @@ def tiny(agents: list[dict[str, Any]], repetitions: int = 2) -> Suite:
 
 
 def play(suite: Suite, store: Store) -> Store:
-    run_missing(list(suite.specs()), store, make_executor("serial", 1))
+    run_missing(list(suite.specs()), store, SerialExecutor())
     store.write_suite(suite)
     _note(store, suite)
     return store
@@ -136,7 +136,7 @@ def test_what_failed_stays_until_it_is_played_again(tmp_path: Path) -> None:
     specs = list(suite.specs())
     failed = next(spec for spec in specs if spec.agent.id == "Random")
     store.write(RunRecord(failed, "crashed", reason="boom"))
-    run_missing([spec for spec in specs if spec.key != failed.key], store, make_executor("serial", 1))
+    run_missing([spec for spec in specs if spec.key != failed.key], store, SerialExecutor())
     store.write_suite(suite)
     _note(store, suite)
     assert write_board(suite, tmp_path / "board", store).entry(failed.key).status == "crashed"
@@ -212,7 +212,7 @@ def test_rankings_that_have_nothing_in_common_are_refused(tmp_path: Path) -> Non
     suite = tiny([{"id": "Uniform"}, {"id": "Random"}])
     store = Store(tmp_path / "res")
     apart = [spec for spec in suite.specs() if (spec.agent.id == "Uniform") == (spec.repetition == 0)]
-    run_missing(apart, store, make_executor("serial", 1))
+    run_missing(apart, store, SerialExecutor())
     store.write_suite(suite)
     with pytest.raises(
         ValueError, match="two agents or more with a repetition of every task in common, got 2 agents with 0"

@@ -34,7 +34,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.edited import _own_files
 from leaderboards.verify.fingerprint import imported_files
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from tests.leaderboards.publish.boards import REPETITIONS, SMALL, small_suite
 
 AGENT = """

@@ -10,7 +10,7 @@ from leaderboards.audit.store import audit_runs
 from leaderboards.play.suite import parse_suite
 from leaderboards.show import build_page
 from leaderboards.store.store import Store
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 
 EVIL = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'\""

@@ -18,7 +18,7 @@ from leaderboards.show import build_page, make_figures
 from leaderboards.show.charts import guarantee_chart
 from leaderboards.show.registry import TaskView
 from leaderboards.store.store import Store
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 
 TASK = "RKHS"

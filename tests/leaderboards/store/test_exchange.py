@@ -28,7 +28,7 @@ from leaderboards.store.query import QueryError, query
 from leaderboards.store.run_file import write_table
 from leaderboards.store.store import Store, StoreError
 from leaderboards.verify.verify import compare, verify
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing, shard
 from tests.leaderboards.folders import stacked
 

@@ -17,7 +17,7 @@ from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, compare, verify
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from tests.leaderboards.verify import cheats, odd_agents
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})

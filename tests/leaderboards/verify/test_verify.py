@@ -30,7 +30,7 @@ from leaderboards.verify.verify import (
     settled,
     verify,
 )
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
 BOX = Ref("GPBandit/Branin-v0")

@@ -18,7 +18,7 @@ import pytest
 
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play import players
 from tests.leaderboards.work.test_schedule import rows, specs_of
@@ -32,12 +32,12 @@ WORKER_START_SECONDS = 2.0  # a Dask worker killed while it starts takes its nan
 
 SCRIPT = """
 import sys
-from leaderboards.work.local import make_executor
+from leaderboards.work.executors import Workforce
 from leaderboards.work.schedule import run_missing
 from leaderboards.store.store import Store
 from tests.leaderboards.work.test_chaos import chaos_specs
 if __name__ == "__main__":
-    executor = make_executor(sys.argv[2], 2, scheduler=sys.argv[3] or None)
+    executor = Workforce(2, sys.argv[2], scheduler=sys.argv[3] or None).hired()
     run_missing(chaos_specs(), Store(sys.argv[1]), executor)
     executor.close()
 """

@@ -24,8 +24,8 @@ from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.work.executors import LocalExecutor, SerialExecutor
 from leaderboards.work.jobs import Limits
-from leaderboards.work.local import LocalExecutor, SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play import players
 
@@ -99,14 +99,14 @@ def test_a_run_that_resumes_has_the_time_that_is_left(
     monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
     with pytest.raises(Stop):
         run_spec(slow, Checkpoint(store.checkpoint(slow.key), every=0.0, before=1000.0))
-    assert run_missing([slow], store, SerialExecutor(), limits=Limits(timeout=timeout)).ended == {"timeout": 1}
+    assert run_missing([slow], store, SerialExecutor(Limits(timeout=timeout))).ended == {"timeout": 1}
     run = store.entry(slow.key)
     assert (run.resumed, run.reason) == (1, f"took longer than {timeout:g} s")
     assert 1000.0 < run.seconds < 1002.0
 
 
 def _play(directory: str, specs: list[RunSpec]) -> None:
-    run_missing(specs, Store(directory), SerialExecutor(), limits=Limits(checkpoint=0.1))
+    run_missing(specs, Store(directory), SerialExecutor(Limits(checkpoint=0.1)))
 
 
 @pytest.mark.chaos
@@ -141,10 +141,9 @@ def test_a_lost_worker_resumes_inside_the_run(tmp_path: Path) -> None:
     dies = Ref(players.path(players.DiesLate), {"folder": str(counts), "at": 400})
     specs = [RunSpec(env=RKHS, agent=dies, repetition=0, horizon=500)]
     store = Store(tmp_path / "r")
-    limits = Limits(checkpoint=0.05)
-    executor = LocalExecutor(1, limits)
+    executor = LocalExecutor(1, Limits(checkpoint=0.05))
     try:
-        assert run_missing(specs, store, executor, limits=limits).ended == {"done": 1}
+        assert run_missing(specs, store, executor).ended == {"done": 1}
     finally:
         executor.close()
     assert store.entry(specs[0].key).resumed == 1

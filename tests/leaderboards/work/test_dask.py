@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from leaderboards.store.store import Store
+from leaderboards.work.executors import ExecutorError, SerialExecutor, Workforce
 from leaderboards.work.jobs import Limits
-from leaderboards.work.local import ExecutorError, SerialExecutor, make_executor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play import players
 from tests.leaderboards.work.test_schedule import MIXED, rows, specs_of
@@ -49,7 +49,7 @@ def test_deaths_hangs_and_crashes_cost_their_own_runs_only(tmp_path: Path) -> No
     executor = DaskExecutor(2, limits)
     bad = [players.path(kind) for kind in (players.Dies, players.Raises, players.Hangs)]
     try:
-        summary = run_missing(specs_of("Uniform", *bad, repetitions=1), store, executor, limits=limits)
+        summary = run_missing(specs_of("Uniform", *bad, repetitions=1), store, executor)
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "crashed": 2, "timeout": 1}
@@ -62,9 +62,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     limits = Limits(memory=1 << 29)
     executor = DaskExecutor(1, limits)
     try:
-        summary = run_missing(
-            specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor, limits=limits
-        )
+        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
@@ -75,7 +73,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 )
 def test_an_address_of_no_scheduler(address: str) -> None:
     with pytest.raises(ExecutorError, match=f"expected an address such as tcp://HOST:8786, got '{address}'"):
-        make_executor("dask", 1, scheduler=address)
+        Workforce(1, "dask", scheduler=address).hired()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_something_else_at_the_address(monkeypatch: pytest.MonkeyPatch, says: by
 
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(ExecutorError, match=expected):
-            make_executor("dask", 1, scheduler=f"tcp://127.0.0.1:{server.getsockname()[1]}")
+            Workforce(1, "dask", scheduler=f"tcp://127.0.0.1:{server.getsockname()[1]}").hired()
     for peer in peers:
         peer.close()
 
@@ -106,12 +104,12 @@ def test_a_cluster_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("distributed.LocalCluster", fails)
     with pytest.raises(ExecutorError, match=r"3 times out of 3 \(.*Address already in use\): give the same"):
-        make_executor("dask", 1)
+        Workforce(1, "dask").hired()
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaderboards.work.dask._CONNECT_SECONDS", 0.5)
     with pytest.raises(ExecutorError, match=r"tcp://127.0.0.1:9 does not answer .* start it, then give the same"):
-        make_executor("dask", 1, scheduler="tcp://127.0.0.1:9")
+        Workforce(1, "dask", scheduler="tcp://127.0.0.1:9").hired()
     with pytest.raises(ValueError, match="expected the executor 'dask', got 'local'"):
-        make_executor("local", 1, scheduler="tcp://127.0.0.1:9")
+        Workforce(1, "local", scheduler="tcp://127.0.0.1:9").hired()

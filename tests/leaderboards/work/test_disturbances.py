@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.store.store import Store
-from leaderboards.work.local import SerialExecutor
+from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.work.test_schedule import rows, specs_of
 

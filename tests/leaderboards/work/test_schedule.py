@@ -25,9 +25,8 @@ from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
+from leaderboards.work.executors import Executor, LocalExecutor, SerialExecutor, Workforce
 from leaderboards.work.jobs import LEFT, Limits, read_progress
-from leaderboards.work.local import Executor, LocalExecutor, SerialExecutor, make_executor
-from leaderboards.work.play import Workforce
 from leaderboards.work.schedule import missing, run_missing
 from tests.leaderboards.folders import stacked
 from tests.leaderboards.play import players
@@ -81,13 +80,12 @@ def test_an_agent_that_changes_the_working_folder_loses_no_run(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     specs = specs_of("Uniform", Ref(players.path(players.Wanders), {"folder": str(elsewhere)}), horizon=20)
-    executor = make_executor(name, workers)
-    limits = Limits(checkpoint=1e-6)
+    executor = Workforce(workers, name, Limits(checkpoint=1e-6)).hired()
     try:
         played, audited = Store("played"), Store("audited")
-        assert run_missing(specs, played, executor, limits=limits).ended == {"done": 6}
+        assert run_missing(specs, played, executor).ended == {"done": 6}
         watcher = AuditWatcher(audited.directory)
-        assert run_missing(specs, audited, executor, limits=limits, watcher=watcher).ended == {"done": 6}
+        assert run_missing(specs, audited, executor, watcher=watcher).ended == {"done": 6}
     finally:
         executor.close()
     assert Path.cwd() == tmp_path
@@ -247,12 +245,12 @@ def children(parent: int) -> list[int]:
 
 SCRIPT = """
 import sys
-from leaderboards.work.local import make_executor
+from leaderboards.work.executors import Workforce
 from leaderboards.work.schedule import run_missing
 from leaderboards.store.store import Store
 from tests.leaderboards.work.test_schedule import killed_specs
 if __name__ == "__main__":
-    executor = make_executor(sys.argv[2], 2)
+    executor = Workforce(2, sys.argv[2]).hired()
     run_missing(killed_specs(), Store(sys.argv[1]), executor)
     executor.close()
 """
@@ -282,7 +280,7 @@ def test_killed_and_resumed_is_uninterrupted(tmp_path: Path, name: str) -> None:
         assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
     there = len(store.done_keys())
     assert 9 <= there < 24
-    assert run_missing(killed_specs(), store, make_executor("serial", 1)).ended == {"done": 24 - there}
+    assert run_missing(killed_specs(), store, SerialExecutor()).ended == {"done": 24 - there}
     assert not store.quarantined
     pd.testing.assert_frame_equal(rows(store), rows(expected), check_exact=True)
 
@@ -308,7 +306,7 @@ def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
     executor = LocalExecutor(2, limits)
     hangs = Ref(players.path(players.Hangs), {"deaf": deaf})
     try:
-        summary = run_missing(specs_of("Uniform", hangs, repetitions=1), store, executor, limits=limits)
+        summary = run_missing(specs_of("Uniform", hangs, repetitions=1), store, executor)
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "timeout": 1}
@@ -323,7 +321,7 @@ def test_a_run_that_hangs_is_stopped(tmp_path: Path, deaf: bool) -> None:
 def test_a_serial_run_that_hangs_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
     specs = specs_of(players.path(players.Hangs), "Uniform", repetitions=1)
-    summary = run_missing(specs, store, SerialExecutor(), limits=Limits(timeout=4.0))
+    summary = run_missing(specs, store, SerialExecutor(Limits(timeout=4.0)))
     assert summary.ended == {"done": 1, "timeout": 1}
 
 
@@ -353,11 +351,11 @@ import numpy as np
 from leaderboards.play.spec import Ref
 from leaderboards.store.store import Store
 from leaderboards.work.jobs import Job, Limits, _flush, _time_limit
-from leaderboards.work.local import bound_memory
+from leaderboards.work.executors import bound_memory
 from tests.leaderboards.folders import record
 store, limits = Store(Path(sys.argv[1])), Limits(memory=int(sys.argv[2]) or None)
 progress = open(Path(sys.argv[1]) / "progress", "w")
-job = Job(0, (), Path(sys.argv[1]), Path(sys.argv[1]), limits)
+job = Job((), Path(sys.argv[1]), Path(sys.argv[1]), limits)
 made = [record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0)]
 bound_memory(1 << 27)
 hoard, size = [], 1 << 24
@@ -398,9 +396,7 @@ def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     limits = Limits(memory=1 << 29)
     executor = LocalExecutor(1, limits)
     try:
-        summary = run_missing(
-            specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor, limits=limits
-        )
+        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
     finally:
         executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
@@ -413,14 +409,15 @@ def test_a_run_that_the_machine_has_no_memory_for_is_left_to_do(tmp_path: Path) 
     specs = specs_of(players.path(players.Greedy), "GP-UCB", repetitions=2)
     executor = LocalExecutor(1, Limits(memory=1 << 29))
     try:
-        report = run_missing(specs, store, executor, limits=Limits())  # the bound is not one of the runs
+        executor.limits = Limits()  # the bound is not one of the runs
+        report = run_missing(specs, store, executor)
         assert executor.free() == 1
     finally:
         executor.close()
     assert report.ended == {"done": 2, LEFT: 2}
     assert {spec.agent.id for spec in missing(specs, store)} == {players.path(players.Greedy)}
     assert store.runs()["status"].tolist() == ["done", "done"]
-    lines = report.failed()
+    lines = report.failure_lines()
     assert list(lines.values()) == [2]
     assert next(iter(lines)).startswith(
         f"left to do: {specs[0].agent.label} on RKHS, 2 repetitions: this machine has too little memory: agent: Memory"
@@ -482,8 +479,8 @@ def test_limits_that_are_none_are_refused(limits: dict[str, Any], said: str) -> 
 
 def test_unknown_executors() -> None:
     with pytest.raises(ValueError, match="memory: expected another executor than serial, which plays in this process"):
-        make_executor("serial", 1, Limits(memory=1 << 29))
+        Workforce(1, "serial", Limits(memory=1 << 29))
     with pytest.raises(ValueError, match="executor: expected one of serial, local"):
-        make_executor("cloud", 1)
-    with pytest.raises(ValueError, match="workers: expected at least 1, got 0"):
+        Workforce(1, "cloud").hired()
+    with pytest.raises(ValueError, match="workers: expected an integer >= 1, got 0"):
         LocalExecutor(0)

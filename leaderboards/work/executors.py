@@ -1,7 +1,7 @@
 """Executors hand jobs to workers: in this process, or in processes on this machine; Dask's are in `dask`.
 
-Executors only run jobs and report how each ended, with its outcomes or lost with its worker. When to try a run again is
-decided in `leaderboards.work.schedule`.
+An executor only runs jobs and reports how each ended, with its outcomes or lost with its worker. When to try a run
+again is decided in `leaderboards.work.schedule`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpbandit_envs.arguments import as_count
 from leaderboards.play.loops import ONE_THREAD, portable_environment
-from leaderboards.work.jobs import Job, Limits, RunOutcome, work
+from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, RunOutcome, can_interrupt, play_job
 
 __all__ = [
     "EXECUTORS",
@@ -31,9 +33,8 @@ __all__ = [
     "LocalExecutor",
     "SerialExecutor",
     "StoppedWorkers",
+    "Workforce",
     "bound_memory",
-    "check_executor",
-    "make_executor",
     "process_pool",
 ]
 
@@ -54,10 +55,12 @@ class Executor(ABC):
 
     Attributes:
         workers: How many jobs run at a time.
+        limits: What each run may use.
         in_subprocess: Whether workers are separate processes, which may be killed.
     """
 
     workers: int
+    limits: Limits
     in_subprocess: bool = True
 
     @abstractmethod
@@ -87,7 +90,8 @@ class SerialExecutor(Executor):
     workers = 1
     in_subprocess = False
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.limits = limits
         self._job: Job | None = None
 
     def free(self) -> int:
@@ -100,7 +104,7 @@ class SerialExecutor(Executor):
         if self._job is None:
             return []
         job, self._job = self._job, None
-        return [(job, work(job))]
+        return [(job, play_job(job))]
 
     def close(self) -> None:
         self._job = None
@@ -122,12 +126,11 @@ class LocalExecutor(Executor):
     """
 
     def __init__(
-        self, workers: int, limits: Limits | None = None, code: Path | None = None, *, portable: bool = False
+        self, workers: int, limits: Limits = DEFAULT_LIMITS, code: Path | None = None, *, portable: bool = False
     ) -> None:
-        if workers < 1:
-            raise ValueError(f"workers: expected at least 1, got {workers}")
-        self.workers = workers
-        self._memory = (limits or Limits()).memory
+        self.workers = as_count("workers", workers)
+        self.limits = limits
+        self._memory = limits.memory
         self._code = code
         self._portable = portable
         self._idle: list[Any] = []
@@ -143,7 +146,7 @@ class LocalExecutor(Executor):
         while True:
             pool = self._idle.pop() if self._idle else process_pool(1, self._memory, self._code, self._portable)
             try:
-                self._running[pool.submit(work, job)] = (pool, job)
+                self._running[pool.submit(play_job, job)] = (pool, job)
                 return
             except (BrokenProcessPool, ShutdownExecutorError):  # killed while it was idle
                 pool.shutdown(kill_workers=True)
@@ -172,55 +175,62 @@ class LocalExecutor(Executor):
         self._idle, self._running = [], {}
 
 
-def make_executor(
-    name: str,
-    workers: int,
-    limits: Limits | None = None,
-    scheduler: str | None = None,
-    *,
-    portable: bool = False,
-) -> Executor:
-    """The executor `name` with that many workers.
+@dataclass(frozen=True)
+class Workforce:
+    """Who plays.
 
-    Args:
-        name: One of `EXECUTORS`.
-        workers: How many runs at a time.
+    Attributes:
+        workers: Runs at a time.
+        executor: One of `EXECUTORS`; None for this process with one worker, and as many processes with more, or in a
+            thread in which no limit of time could be kept.
         limits: What each run may use.
         scheduler: Address of a running Dask scheduler, for the executor `"dask"`.
         portable: See `LocalExecutor`; the others cannot choose, since their NumPy is loaded.
 
     Raises:
-        ValueError: see `check_executor`.
-        ExecutorError: if it cannot be started.
+        ValueError: naming the argument that is out of range, or that does not go with the executor.
     """
-    check_executor(name, limits, scheduler, portable)
-    if name == "dask":
-        from leaderboards.work.dask import DaskExecutor
 
-        return DaskExecutor(workers, limits, scheduler)
-    return SerialExecutor() if name == "serial" else LocalExecutor(workers, limits, portable=portable)
+    workers: int = 1
+    executor: str | None = None
+    limits: Limits = DEFAULT_LIMITS
+    scheduler: str | None = None
+    portable: bool = False
 
+    def __post_init__(self) -> None:
+        as_count("workers", self.workers)
+        name, memory = self._name, self.limits.memory
+        if name not in EXECUTORS:
+            raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
+        if memory is not None and sys.platform != "linux":
+            raise ValueError("memory: expected None, since address space can be bounded on Linux only")
+        if memory is not None and name == "serial":
+            raise ValueError(
+                f"memory: expected another executor than serial, which plays in this process, with {memory >> 20} MiB"
+            )
+        if self.scheduler is not None and name != "dask":
+            raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
+        if self.portable and name != "local":
+            raise ValueError(f"portable: expected the executor 'local', whose processes load NumPy anew, got {name!r}")
 
-def check_executor(name: str, limits: Limits | None, scheduler: str | None, portable: bool) -> None:
-    """Check what `make_executor` is given.
+    @property
+    def _name(self) -> str:
+        here = self.workers == 1 and not self.portable and (self.limits.timeout is None or can_interrupt())
+        return self.executor or ("serial" if here else "local")
 
-    Raises:
-        ValueError: if there is no executor of that name, it has no scheduler or no portable loops, or it or this
-            platform cannot bound memory.
-    """
-    if name not in EXECUTORS:
-        raise ValueError(f"executor: expected one of {', '.join(EXECUTORS)}, got {name!r}")
-    if limits is not None and limits.memory is not None and sys.platform != "linux":
-        raise ValueError("memory: expected None, since address space can be bounded on Linux only")
-    if limits is not None and limits.memory is not None and name == "serial":
-        raise ValueError(
-            "memory: expected another executor than serial, which plays in this process, with "
-            f"{limits.memory >> 20} MiB"
-        )
-    if scheduler is not None and name != "dask":
-        raise ValueError(f"scheduler: expected the executor 'dask', got {name!r}")
-    if portable and name != "local":
-        raise ValueError(f"portable: expected the executor 'local', whose processes load NumPy anew, got {name!r}")
+    def hired(self) -> Executor:
+        """The executor, to be closed.
+
+        Raises:
+            ExecutorError: if it cannot be started.
+        """
+        if self._name == "dask":
+            from leaderboards.work.dask import DaskExecutor
+
+            return DaskExecutor(self.workers, self.limits, self.scheduler)
+        if self._name == "serial":
+            return SerialExecutor(self.limits)
+        return LocalExecutor(self.workers, self.limits, portable=self.portable)
 
 
 # ---- worker processes ----

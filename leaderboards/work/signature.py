@@ -1,7 +1,7 @@
-"""Checkpoints carry the mark of the user who wrote them: a stranger's pickle, which could run anything, stays shut.
+"""Signatures of checkpoints: a pickle of a stranger, which could run anything, is never loaded.
 
-The mark is an HMAC with a key of 32 random bytes that lies in the user's own state folder and never leaves it. A
-results folder from elsewhere may hold checkpoints too; without this key their mark cannot be made.
+A signature is an HMAC with a key of 32 random bytes that lies in the user's own state folder and never leaves it. A
+results folder from elsewhere may hold checkpoints too; without this key nobody can sign them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["key_file", "marked", "unmarked"]
+__all__ = ["key_file", "sign", "unsign"]
 
 _SIZE = 32
 
@@ -24,8 +24,8 @@ def key_file() -> Path:
     return platformdirs.user_state_path("gpbandit-envs") / "checkpoints.key"
 
 
-def marked(content: bytes) -> bytes:
-    """`content` behind its mark.
+def sign(content: bytes) -> bytes:
+    """`content` behind its signature.
 
     Raises:
         OSError: if the key can neither be read nor made, or is none.
@@ -33,15 +33,15 @@ def marked(content: bytes) -> bytes:
     return hmac.digest(_key(key_file()), content, "sha256") + content
 
 
-def unmarked(content: bytes) -> bytes:
-    """What `marked` was given.
+def unsign(signed: bytes) -> bytes:
+    """What `sign` was given.
 
     Raises:
-        ValueError: if the mark is not this user's, or the content has changed.
+        ValueError: if the signature is not this user's, or the content has changed.
         OSError: if the key can neither be read nor made, or is none.
     """
-    mark, content = content[:_SIZE], content[_SIZE:]
-    if not hmac.compare_digest(mark, hmac.digest(_key(key_file()), content, "sha256")):
+    content = signed[_SIZE:]
+    if not hmac.compare_digest(signed, sign(content)):
         raise ValueError("this user has not written it, or it has changed since")
     return content
 
@@ -61,6 +61,6 @@ def _key(path: Path) -> bytes:
         finally:
             new.unlink(missing_ok=True)
     key = path.read_bytes()
-    if len(key) != _SIZE:  # with an empty key anyone could make the mark
+    if len(key) != _SIZE:  # with an empty key anyone could sign
         raise OSError(f"{path}: expected a key of {_SIZE} bytes, got {len(key)}; delete it, and another is made")
     return key
