@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float
 
 from agents.core.protocol import Action
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, nil, plain
-from agents.experiment.region import Region
 from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.domain import Dimension
@@ -99,7 +98,7 @@ class Candidates:
     Attributes:
         points: The candidates.
         log: Names of the columns that are scaled by their logarithm.
-        varying: The columns that vary, as parameters.
+        parameters: The columns that vary.
         arms: Their coordinates in the unit cube, shape (A, d).
 
     Raises:
@@ -110,7 +109,7 @@ class Candidates:
 
     points: list[Point]
     log: tuple[str, ...] = ()
-    varying: Parameters = field(init=False, repr=False)
+    parameters: Parameters = field(init=False, repr=False)
     arms: Float[np.ndarray, "A d"] = field(init=False)
     _nil: Mapping[str, float] = field(init=False, repr=False)
     _index: Mapping[tuple[object, ...], int] = field(init=False, repr=False)
@@ -124,7 +123,7 @@ class Candidates:
         if not varying.all:
             raise ValueError(f"table: expected a column that varies, got {len(self.points)} equal rows")
         rows = [[parameter.number(point[parameter.name]) for parameter in varying.all] for point in self.points]
-        object.__setattr__(self, "varying", varying)
+        object.__setattr__(self, "parameters", varying)
         object.__setattr__(self, "arms", varying.domain.unit(rows))
         object.__setattr__(self, "_nil", {name: nil(point[name] for point in self.points) for name in self.names})
         index: dict[tuple[object, ...], int] = {}
@@ -195,23 +194,12 @@ class Candidates:
             return type(value), str(value)  # what is given may be no key of a dict
         return f"{0.0 if abs(value) <= self._nil[name] else float(value):.9g}"
 
-    @property
-    def coordinates(self) -> list[str]:
-        """What the coordinates of the unit cube are called."""
-        return self.varying.coordinates
-
-    @property
-    def categories(self) -> list[str]:
-        """Those of them that stand for a value of a category."""
-        return self.varying.categories
-
     def problem_fields(self) -> dict[str, Any]:
         """What a problem says of them."""
         return {"dim": self.arms.shape[1], "arms": self.arms}
 
-    def proposed(self, action: Action, region: Region | None = None) -> tuple[Point, int]:
+    def proposed(self, action: Action) -> tuple[Point, int]:
         """The candidate that an action stands for, and the action."""
-        del region  # of ranges
         return dict(self.points[int(action)]), int(action)
 
     def with_values(self, fixed: Mapping[str, Any]) -> Bool[np.ndarray, " A"]:

@@ -32,7 +32,6 @@ from agents.experiment.feasible import hold_to
 from agents.experiment.goals import Goal, as_goals
 from agents.experiment.history import History
 from agents.experiment.parameters import Parameters, Point, plain
-from agents.experiment.ranges import Ranges
 from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
 from agents.experiment.several import SeveralOutcomes
@@ -196,7 +195,7 @@ class Experiment:
     @property
     def parameters(self) -> Parameters | None:
         """What can be set; None if there is a table of candidates."""
-        return self._choices.parameters if isinstance(self._choices, Ranges) else None
+        return self._choices.parameters if isinstance(self._choices, Region) else None
 
     @property
     def candidates(self) -> Candidates | None:
@@ -249,7 +248,7 @@ class Experiment:
         return held
 
     def _proposals(self, agent: Agent | SeveralOutcomes, count: int, fixed: Mapping[str, Any]) -> list[Evaluation]:
-        region = self._choices.left_by(fixed) if isinstance(self._choices, Ranges) else None
+        region = self._choices.restricted(fixed) if isinstance(self._choices, Region) else None
         with self._held_to(agent, region if fixed else None):
             return self._chosen(agent, count, region, fixed)
 
@@ -260,12 +259,12 @@ class Experiment:
         if region is None:
             yield
             return
-        assert isinstance(self._choices, Ranges)
+        assert isinstance(self._choices, Region)
         if not all(hold_to(part, region) for part in parts):
             raise ValueError(f"fixed: {self._id!r} cannot be held to values; {DEFAULT_AGENT!r}, the default, can")
         yield
         for part in parts:
-            hold_to(part, self._choices.region)
+            hold_to(part, self._choices)
 
     def _chosen(
         self, agent: Agent | SeveralOutcomes, count: int, region: Region | None, fixed: Mapping[str, Any]
@@ -556,8 +555,8 @@ class Experiment:
         """
         from agents.experiment.leave_one_out import check_of
 
-        j, names = self._named(outcome), (self._choices.coordinates, self._choices.categories)
-        return check_of(_part(self._informed(), j), self._id, self._history, self.goals[j], *names)
+        j = self._named(outcome)
+        return check_of(_part(self._informed(), j), self._id, self._history, self.goals[j], self._choices.parameters)
 
     def _named(self, outcome: str | None) -> int:
         """The place of an outcome that is named, or of the only one."""
@@ -627,10 +626,10 @@ class Experiment:
         if point is None:
             point = self._shown_point()
         point, agent = self._history.stated(point).point, self._informed()
-        varying = self._choices.parameters if isinstance(self._choices, Ranges) else self._choices.varying
+        varying = self._choices.parameters
         lengthscales = getattr(_part(agent, j), "hyperparameters", None)
         shares = importance(varying, lengthscales[0].lengthscales) if lengthscales else {}
-        region = self._choices.region if isinstance(self._choices, Ranges) else None
+        region = self._choices if isinstance(self._choices, Region) else None
         shown = {each: point[each] for each in varying.names}
         predict = partial(self._predicted, agent, j)
         return model_figure(varying, region, shown, predict, self.results(), self.outcomes[j], shares, pair)

@@ -10,7 +10,7 @@ from typing import Any
 from agents.experiment.candidates import Candidates, as_frame
 from agents.experiment.constraints import Linear, from_spec
 from agents.experiment.parameters import Parameter
-from agents.experiment.ranges import Ranges
+from agents.experiment.region import Region
 from gpbandit_envs.arguments import shown
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
@@ -31,7 +31,7 @@ _SETUP = {
 _SCHEMAS = (1, 2)  # 2 where there are constraints, goals or fixed values, of which 1 knows nothing
 
 
-def write(path: Path, choices: Ranges | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
+def write(path: Path, choices: Region | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
     """Write an experiment, whole or not at all.
 
     Args:
@@ -46,11 +46,11 @@ def write(path: Path, choices: Ranges | Candidates, setup: Mapping[str, Any], ev
     """
     given: dict[str, Any] = {"parameters": None, "candidates": None, "log": []}
     new = not isinstance(setup["outcome"], str) or any("fixed" in event for event in events)
-    if isinstance(choices, Ranges):
+    if isinstance(choices, Region):
         by_name = {each.name: each for each in choices.parameters.all}
         given["parameters"] = [each.to_spec() for each in by_name.values()]
         constraints = [
-            each.to_spec() if isinstance(each, Linear) else each.to_spec(by_name) for each in choices.region.constraints
+            each.to_spec() if isinstance(each, Linear) else each.to_spec(by_name) for each in choices.constraints
         ]
         if constraints:
             given["constraints"], new = constraints, True

@@ -14,7 +14,6 @@ from agents.experiment.evaluations import STATUS, Evaluation, Outcomes, as_outco
 from agents.experiment.file import Event
 from agents.experiment.goals import Goal
 from agents.experiment.parameters import Point
-from agents.experiment.ranges import Ranges
 from agents.experiment.region import Region
 from gpbandit_envs.arguments import as_truth
 
@@ -41,7 +40,7 @@ class History:
     """
 
     def __init__(
-        self, choices: Ranges | Candidates, goals: Sequence[Goal], *, prior_mean: float, repeats: bool
+        self, choices: Region | Candidates, goals: Sequence[Goal], *, prior_mean: float, repeats: bool
     ) -> None:
         self.before: list[Evaluation] = []
         self.own: list[Evaluation] = []
@@ -139,7 +138,7 @@ class History:
 
     def proposed(self, action: Action, region: Region | None = None) -> Evaluation:
         """A new evaluation of what a policy chose, on ranges rounded within a region."""
-        return Evaluation(*self._choices.proposed(action, region))
+        return Evaluation(*(region or self._choices).proposed(action))
 
     def stated(self, point: Any, asked: bool = False) -> Evaluation:
         """A new evaluation of a point that is given; raises if there is no such point."""

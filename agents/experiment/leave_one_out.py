@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from scipy.special import bdtr
 from agents.core.protocol import Agent
 from agents.experiment.goals import Goal
 from agents.experiment.history import History
+from agents.experiment.parameters import Parameters
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.leave_one_out import leave_one_out
 from gpbandit_envs.gp.regression import GPRegression
@@ -135,9 +136,7 @@ class Check:
         return "\n".join(lines).replace("\0", " ")
 
 
-def check_of(
-    agent: Agent, id: str, history: History, goal: Goal, coordinates: Sequence[str], categories: Sequence[str]
-) -> Check:
+def check_of(agent: Agent, id: str, history: History, goal: Goal, parameters: Parameters) -> Check:
     """The check of a policy that knows all that has been told.
 
     Args:
@@ -145,8 +144,7 @@ def check_of(
         id: What it is called.
         history: What was told.
         goal: The outcome, with what is wanted of it.
-        coordinates: Names of the coordinates of the unit cube.
-        categories: Those of them that stand for a value of a category.
+        parameters: What varies.
 
     Raises:
         ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
@@ -163,6 +161,7 @@ def check_of(
     mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean, groups)
     told = [np.nan if each.outcomes is None else each.outcomes[goal.name] for _, each in known]
     columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}
+    coordinates = parameters.coordinates
     done = np.array([each.outcomes is not None for _, each in known], bool)
     seen = dict(zip(coordinates, np.rint(X[done].sum(axis=0)).astype(int).tolist(), strict=True))
     predictions = pd.DataFrame(columns, index=[i for i, _ in known])
@@ -173,7 +172,7 @@ def check_of(
         sqrt(posterior.lam),
         dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
         _fewest_outcomes(learned),
-        {name: seen[name] for name in categories if seen[name] < _SELDOM},
+        {name: seen[name] for name in parameters.categories if seen[name] < _SELDOM},
     )
 
 

@@ -1,4 +1,4 @@
-"""The part of the ranges that constraints and fixed values leave: points of it are drawn, checked and rounded.
+"""Ranges of parameters: every point of them can be tried that constraints and fixed values leave.
 
 Levels that a constraint is about are *tied*: their combinations that are left are listed. Each has a polytope of the
 parameters that take any number, in coordinates of the unit cube; combinations with the same polytope share it.
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from agents.core.protocol import Action
 from agents.experiment.constraints import Constraint, Forbidden, Linear
 from agents.experiment.parameters import SAME, Parameters, Point
 from agents.experiment.polytope import Polytope
@@ -33,26 +34,37 @@ class Region:
 
     Args:
         parameters: The parameters.
-        constraints: The constraints between them.
+        constraints: The constraints between them, checked and with forbidden combinations listed; see `of`.
         fixed: Values that some of them are held at.
 
     Attributes:
+        parameters: As given.
+        constraints: As given.
         fixed: As given.
 
     Raises:
-        ValueError: if nothing is left, the message names the constraints that leave nothing; or a fixed value is none
-            of its parameter's.
+        ValueError: if nothing is left, or a fixed value is none of its parameter's.
     """
 
     def __init__(
         self, parameters: Parameters, constraints: Sequence[Constraint], fixed: Mapping[str, Any] | None = None
     ) -> None:
         self.parameters, self.constraints, self.fixed = parameters, tuple(constraints), dict(fixed or {})
-        held = {name: parameters.named(name).number(value) for name, value in self.fixed.items()}
-        try:
-            self._find(held)
-        except _EmptyError:
-            raise ValueError(self._nothing_left()) from None
+        self._find({name: parameters.named(name).number(value) for name, value in self.fixed.items()})
+
+    @classmethod
+    def of(cls, parameters: Parameters, constraints: Sequence[Constraint] = ()) -> Region:
+        """What these constraints leave.
+
+        Raises:
+            ValueError: if a constraint does not fit the parameters, or nothing is left; then the message names
+                constraints that leave nothing, of which none could be left out.
+        """
+        by_name = {each.name: each for each in parameters.all}
+        for each in constraints:
+            each.check(by_name)
+        tabled = [each.tabled(by_name) if isinstance(each, Forbidden) else each for each in constraints]
+        return _left(parameters, tabled, {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Region:
         return self  # nothing changes it
@@ -62,9 +74,40 @@ class Region:
         """The box that it is a part of."""
         return self.parameters.domain
 
+    @property
+    def names(self) -> list[str]:
+        """What the parameters are called."""
+        return self.parameters.names
+
+    def problem_fields(self) -> dict[str, Any]:
+        """What a problem says of them."""
+        return {"dim": self.domain.dim, "notes": {"domain": self.domain.to_spec()}}
+
     def restricted(self, fixed: Mapping[str, Any]) -> Region:
-        """The part of it with these values; raises as the class."""
-        return Region(self.parameters, self.constraints, fixed)
+        """The part of it with these values; raises as the class, and names constraints as `of`."""
+        return _left(self.parameters, self.constraints, fixed) if fixed else self
+
+    def proposed(self, action: Action) -> tuple[Point, Float[np.ndarray, " d"]]:
+        """The point that is shown for an action, which is rounded, and the action that the policy learns about."""
+        point = self.rounded(self.domain.values(np.asarray(action)[None])[0])
+        return point, self.domain.unit(self.parameters.row(point)[None])[0]
+
+    def stated(self, point: Any) -> tuple[Point, Float[np.ndarray, " d"]]:
+        """A point as it was stated, with its action.
+
+        Raises:
+            TypeError, ValueError: as `Parameters.row`, or if it breaks a constraint.
+        """
+        row = self.parameters.row(point)
+        exact = self.parameters.exact_point(row)
+        self.check(exact)
+        return exact, self.domain.unit(row[None])[0]
+
+    def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
+        """Which actions are `action`, up to rounding."""
+        if len(actions) == 0:
+            return []
+        return np.flatnonzero(np.abs(np.asarray(actions) - action).max(axis=1) <= SAME).tolist()
 
     # What is left.
 
@@ -183,28 +226,6 @@ class Region:
         if parameter.labels:
             return float(min(parameter.labels)), float(max(parameter.labels))
         return parameter.dimension.low, parameter.dimension.high
-
-    def _nothing_left(self) -> str:
-        """Which constraints leave nothing: none of those named could be left out."""
-        needed = list(self.constraints)
-        for each in self.constraints:
-            others = [other for other in needed if other is not each]
-            if not Region._is_left(self.parameters, others, self.fixed):
-                needed = others
-        named = ", ".join(repr(each.text) for each in needed)
-        if not self.fixed:
-            return f"constraints: expected some points to be left, got none under {named}"
-        return f"fixed: expected some points to be left with {self.fixed!r}, got none under {named}"
-
-    @staticmethod
-    def _is_left(parameters: Parameters, constraints: Sequence[Constraint], fixed: Mapping[str, Any]) -> bool:
-        region = object.__new__(Region)
-        region.parameters, region.constraints, region.fixed = parameters, tuple(constraints), dict(fixed)
-        try:
-            region._find({name: parameters.named(name).number(value) for name, value in fixed.items()})
-        except _EmptyError:
-            return False
-        return True
 
     # Points: rows of numbers, as of `Parameters.row`, and points of the unit cube.
 
@@ -388,8 +409,26 @@ def _is_decimal(name: str, row: _Row) -> bool:
     return all(10 ** d.bit_length() % d == 0 for d in denominators)
 
 
-class _EmptyError(Exception):
+class _EmptyError(ValueError):
     """Nothing is left."""
+
+
+def _left(parameters: Parameters, constraints: Sequence[Constraint], fixed: Mapping[str, Any]) -> Region:
+    """The region; if nothing is left, the error names constraints of which none could be left out."""
+    try:
+        return Region(parameters, constraints, fixed)
+    except _EmptyError:
+        needed = list(constraints)
+    for each in constraints:
+        others = [other for other in needed if other is not each]
+        try:
+            Region(parameters, others, fixed)
+        except _EmptyError:
+            needed = others
+    named = ", ".join(repr(each.text) for each in needed)
+    if not fixed:
+        raise ValueError(f"constraints: expected some points to be left, got none under {named}")
+    raise ValueError(f"fixed: expected some points to be left with {dict(fixed)!r}, got none under {named}")
 
 
 def _polytope(

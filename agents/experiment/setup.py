@@ -17,7 +17,7 @@ from agents.experiment.evaluations import STATUS, has_outcomes
 from agents.experiment.feasible import hold_to
 from agents.experiment.goals import Goal
 from agents.experiment.parameters import Parameters
-from agents.experiment.ranges import Ranges
+from agents.experiment.region import Region
 from agents.experiment.several import SeveralOutcomes
 from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.problem import Problem
@@ -32,13 +32,13 @@ DEFAULT_AGENT = "MAP-BUCB"
 
 def as_choices(
     parameters: Mapping[str, Any] | Table, outcomes: Sequence[str], log: Sequence[str], constraints: Sequence[Any]
-) -> tuple[Ranges | Candidates, pd.DataFrame | None]:
+) -> tuple[Region | Candidates, pd.DataFrame | None]:
     """What can be tried, and the rows of a table of candidates whose outcomes are known already.
 
     Raises:
         TypeError, ValueError: as of `Experiment`.
     """
-    choices: Ranges | Candidates
+    choices: Region | Candidates
     known = None
     if not isinstance(log, Iterable):
         raise TypeError(f"log: expected a list of columns, got {log!r}")
@@ -48,7 +48,7 @@ def as_choices(
     if isinstance(parameters, Mapping):
         if log:
             raise ValueError("log: expected only for a table of candidates; here agents.log(low, high) says it")
-        choices = Ranges(Parameters.of(parameters), found)
+        choices = Region.of(Parameters.of(parameters), found)
     else:
         if found:
             raise ValueError(
@@ -117,7 +117,7 @@ def begin(
     settings: Mapping[str, Any],
     problems: Sequence[Problem],
     seed: int | Sequence[int],
-    choices: Ranges | Candidates,
+    choices: Region | Candidates,
     goals: Sequence[Goal],
     prior_mean: float = 0.0,
 ) -> Agent | SeveralOutcomes:
@@ -151,7 +151,7 @@ def begin(
 
 
 def _begin(
-    id: str, settings: Mapping[str, Any], problem: Problem, seed: int | Sequence[int], choices: Ranges | Candidates
+    id: str, settings: Mapping[str, Any], problem: Problem, seed: int | Sequence[int], choices: Region | Candidates
 ) -> Agent:
     # A class of one's own is 'module:Class', as in suites.
     agent = load_entry_point(id)(**settings) if ":" in id else make(id, **settings)
@@ -166,6 +166,6 @@ def _begin(
         if need in lacking and stated[need] is None:
             raise ValueError(f"{argument}: {id!r} needs it; {DEFAULT_AGENT!r}, the default, learns kernel and noise")
     agent.reset(problem, np.random.default_rng(seed))
-    if isinstance(choices, Ranges) and choices.region.constraints and not hold_to(agent, choices.region):
+    if isinstance(choices, Region) and choices.constraints and not hold_to(agent, choices):
         raise ValueError(f"agent: {id!r} cannot be held to constraints; {DEFAULT_AGENT!r}, the default, can")
     return agent

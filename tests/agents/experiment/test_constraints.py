@@ -20,7 +20,7 @@ from agents.experiment.constraints import Linear, as_constraint
 from agents.experiment.feasible import FeasibleSpace
 from agents.experiment.parameters import Parameters
 from agents.experiment.polytope import Polytope
-from agents.experiment.ranges import Ranges
+from agents.experiment.region import Region
 from gpbandit_envs.problem import Problem
 
 QUICK = ("MAP-BUCB", {"candidates": 64, "starts": 2, "iterations": 10, "n_initial": 4, "fits": 1})
@@ -191,12 +191,12 @@ class TestPolytope:
 
 
 def spaces(settings: dict[str, Any], constraints: list[Any]) -> FeasibleSpace:
-    ranges = Ranges(
+    region = Region.of(
         Parameters.of(settings), [agents.experiment.constraints.as_constraint(each) for each in constraints]
     )
-    problem = Problem(name="test", **ranges.problem_fields())
+    problem = Problem(name="test", **region.problem_fields())
     assert len(search_domain(problem)) == len(settings)
-    return FeasibleSpace(BoxSpace(problem, Search()), ranges.region)
+    return FeasibleSpace(BoxSpace(problem, Search()), region)
 
 
 class TestRegion:
@@ -363,11 +363,11 @@ def test_a_mixture_is_optimised_and_its_file_holds_the_constraints(tmp_path: Pat
     path = lab.save(tmp_path / "lab.json")
     assert json.loads(path.read_text())["schema"] == 2
     again = Experiment.load(path)
-    assert isinstance(again._choices, Ranges)
-    assert [each.text for each in again._choices.region.constraints] == [
+    assert isinstance(again._choices, Region)
+    assert [each.text for each in again._choices.constraints] == [
         "a + b + c == 1", "a <= 0.3", "c >= 2 * b - 0.5", "forbid(solvent, base)",
     ]  # fmt: skip
-    assert isinstance(again._choices.region.constraints[0], Linear)
+    assert isinstance(again._choices.constraints[0], Linear)
     assert again.ask(3) == lab.ask(3)
 
 
