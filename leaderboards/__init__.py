@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
     from leaderboards.play.suite import Suite
+    from leaderboards.score.frames import rank
     from leaderboards.store.store import Store
 
-__all__ = ["Board", "Results", "RunRecord", "Store", "Suite", "board", "board_names", "run", "run_suite"]
+__all__ = ["Board", "Results", "RunRecord", "Store", "Suite", "board", "board_names", "rank", "run", "run_suite"]
 
 _MODULES = {
     "Board": "leaderboards.archive.read",
@@ -26,6 +27,7 @@ _MODULES = {
     "Suite": "leaderboards.play.suite",
     "board": "leaderboards.archive.read",
     "board_names": "leaderboards.archive.read",
+    "rank": "leaderboards.score.frames",
     "run": "leaderboards.play.run",
     "run_suite": "leaderboards.api.run_suite",
 }

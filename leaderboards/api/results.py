@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,8 @@ from leaderboards.play.suite import Suite
 from leaderboards.publish.sign_offs import confirmed_rows
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.criteria import BoardScores, run_scores
-from leaderboards.score.rankings import TaskClass, TaskRanking, ranked_among
+from leaderboards.score.frames import TaskRanking, overall_frame, ranked_among, ranks_frame
+from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import Summary, curve_table, score_table, summarise
@@ -324,10 +324,7 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
     found = site.overall.get(one.name)
     frame = pd.DataFrame(index=pd.Index(agents, name="agent"))
     if found is not None:
-        ranks = _ranks(found.ranking, found.agents)
-        means = {agent: (rank.estimate, rank.low, rank.high) for agent, rank in zip(found.agents, found.mean_rank)}
-        rows = pd.DataFrame.from_dict(means, orient="index", columns=["mean_rank", "low", "high"])
-        frame = frame.join(ranks).join(rows).sort_values("mean_rank", kind="stable")
+        frame = frame.join(overall_frame(found)).sort_values("mean_rank", kind="stable")
         frame["tasks"] = len(found.tasks)
     frame = frame.join(_scores(site.scores(one.name), agents))
     for task in one.tasks:
@@ -350,7 +347,7 @@ def _on_task(site: Site, task: str) -> pd.DataFrame:
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=[metric, "low", "high", "n", "score"])
     frame.index.name = "agent"
     if ranking is not None:
-        frame = _ranks(ranking.ranking, ranking.agents).join(frame, how="right")
+        frame = ranks_frame(ranking.ranking, ranking.agents).join(frame, how="right")
         frame.index.name = "agent"
         frame["unranked"] = ~frame.index.isin(ranking.agents)
         frame = frame.sort_values(["unranked", metric], kind="stable").drop(columns="unranked")
@@ -368,11 +365,3 @@ def _scores(found: BoardScores | None, agents: Sequence[str]) -> pd.DataFrame:
     columns = ["score", "score_low", "score_high", "place", "wins"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.astype(dict.fromkeys(columns, np.float64) | {"place": "Int64"})
-
-
-def _ranks(ranking: Any, agents: Sequence[str]) -> pd.DataFrame:
-    columns = {"rank": ranking.group, "best": ranking.best, "worst": ranking.worst}
-    frame = pd.DataFrame(columns, index=pd.Index(list(agents), name="agent")).astype("Int64")
-    if not ranking.is_told:
-        frame[:] = pd.NA
-    return frame

@@ -10,7 +10,8 @@ import numpy as np
 from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows, kept_words
 from leaderboards.audit.price import Price, price_of
 from leaderboards.play.suite import AuditPlan
-from leaderboards.score.rankings import TaskRanking, ranking_over, task_ranking
+from leaderboards.score.frames import TaskRanking
+from leaderboards.score.rankings import ranking_over, task_ranking
 from leaderboards.score.summary import Summary
 from leaderboards.store.store import StoreView
 

@@ -19,15 +19,9 @@ from leaderboards.cli.terminal import say
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
 from leaderboards.score.design import Design, design_of
+from leaderboards.score.frames import OverallRanking, TaskRanking
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.rankings import (
-    RANKED_BY,
-    OverallRanking,
-    TaskRanking,
-    class_rankings,
-    no_better_than_uniform,
-    task_classes,
-)
+from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes
 from leaderboards.score.rankings import task_ranking as rank_on
 from leaderboards.score.scores import N_POINTS
 from leaderboards.score.summary import Summary, summarise

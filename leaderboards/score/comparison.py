@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from leaderboards.score.rankings import TaskRanking
+from leaderboards.score.frames import TaskRanking
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,

@@ -29,8 +29,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
+from leaderboards.score.frames import tested
 from leaderboards.score.metrics import BEST_SO_FAR
-from leaderboards.score.rankings import RANKED_BY, ranked_on, tested
+from leaderboards.score.rankings import RANKED_BY, ranked_on
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_means
 from leaderboards.score.summary import Summary

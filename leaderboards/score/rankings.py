@@ -1,4 +1,4 @@
-"""Rankings per task and over the tasks of a class.
+"""Rankings of a results folder, per task and over the tasks of a class, by `leaderboards.score.frames`.
 
 Of tasks on arms and on boxes, or with different feedback, few agents play all: a mean rank is over one class.
 
@@ -12,109 +12,31 @@ Of tasks on arms and on boxes, or with different feedback, few agents play all: 
 
 from __future__ import annotations
 
-import functools
-from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd  # ranks by SciPy load `scipy.stats`, a tenth of the time of a short command
-from jaxtyping import Float
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.feedback import words_of
+from leaderboards.score.frames import OverallRanking, TaskRanking, complete, overall_ranking, rank_task
 from leaderboards.score.scores import Block
-from leaderboards.score.statistics import (
-    LEAST_BLOCKS,
-    FlipTest,
-    Interval,
-    Ranking,
-    flip_test,
-    levelled,
-    rank,
-    sign_patterns,
-    stratified_means,
-)
 from leaderboards.score.summary import REFERENCES, Summary
 
 __all__ = [
     "RANKED_BY",
-    "OverallRanking",
     "TaskClass",
-    "TaskRanking",
     "class_rankings",
     "no_better_than_uniform",
-    "overall_ranking",
-    "ranked_among",
     "ranked_on",
     "ranked_scores",
     "ranking_over",
     "task_classes",
     "task_ranking",
-    "tested",
 ]
 
 RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret", "best_so_far")
 """Criteria: metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
-
-_SEED = 20_260_101  # of random flips and exchanges: the same folder gives the same page
-
-
-@dataclass(frozen=True)
-class TaskRanking:
-    """The ranking on one task.
-
-    Attributes:
-        metric: The metric that is ranked.
-        agents: Ranked agents, k of them: those that finished all blocks.
-        blocks: Blocks, n of them: those that at least half of the agents finished.
-        Y: Scores, shape `(n, k)`.
-        ranking: Tie groups and rank intervals; of fewer than `LEAST_BLOCKS` blocks there are none.
-        test: What the ranking rests on, with intervals.
-    """
-
-    metric: str
-    agents: tuple[str, ...]
-    blocks: tuple[Block, ...]
-    Y: Float[np.ndarray, "n k"]
-    ranking: Ranking
-    test: FlipTest
-
-
-@dataclass(frozen=True)
-class OverallRanking:
-    """The ranking over several tasks by mean rank, every task with the same weight.
-
-    Attributes:
-        tasks: Tasks that count.
-        agents: Ranked agents, k of them: those that are ranked on every task.
-        mean_rank: Mean over tasks of the mean rank within blocks, one interval an agent.
-        ranking: Tie groups from tests of the ranks within blocks.
-        n_blocks: Blocks of all tasks.
-    """
-
-    tasks: tuple[str, ...]
-    agents: tuple[str, ...]
-    mean_rank: tuple[Interval, ...]
-    ranking: Ranking
-    n_blocks: int
-
-    @property
-    def caveat(self) -> str:
-        """Why there are no places; "" where the test could tell two agents apart."""
-        if self.ranking.is_told:
-            return ""
-        n = self.n_blocks
-        return (
-            f"too few repetitions to tell agents apart: {n} {'has' if n == 1 else 'have'} finished, "
-            f"places begin at {LEAST_BLOCKS}"
-        )
-
-    @property
-    def ordered(self) -> tuple[str, ...]:
-        """The ranked agents by mean rank, the best first."""
-        means = {agent: rank.estimate for agent, rank in zip(self.agents, self.mean_rank)}
-        return tuple(sorted(self.agents, key=means.__getitem__))
 
 
 @dataclass(frozen=True)
@@ -170,7 +92,7 @@ def task_ranking(
         task: The task.
         by: One of `RANKED_BY`.
         own: One's own agents; None for those that play in the folder against a board.
-        ends: Whether intervals of differences are wanted, see `tested`.
+        ends: Whether intervals of differences are wanted, see `leaderboards.score.frames.tested`.
 
     Raises:
         ValueError: if `by` is none of them.
@@ -186,7 +108,7 @@ def task_ranking(
         # The ratio is undefined: uniform sampling has no regret, or has not played every block.
         metric = by
         Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
-    return _task_ranking(metric, agents, blocks, Y, summary.own if own is None else own, ends)
+    return rank_task(metric, agents, blocks, Y, summary.own if own is None else own, ends)
 
 
 def ranked_on(
@@ -200,37 +122,7 @@ def ranked_on(
     if by not in RANKED_BY:
         raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
     by_agent = {name: scores for name, scores in summary.on(task).items() if np.isfinite(scores.finals[by]).all()}
-    finished = Counter(block for scores in by_agent.values() for block in scores.blocks)
-    blocks = tuple(sorted(block for block, n in finished.items() if 2 * n >= len(by_agent)))
-    agents = tuple(name for name, scores in by_agent.items() if set(blocks) <= set(scores.blocks))
-    return (agents, blocks) if blocks and agents else None
-
-
-def _task_ranking(
-    metric: str,
-    agents: tuple[str, ...],
-    blocks: tuple[Block, ...],
-    Y: np.ndarray,
-    own: Collection[str],
-    ends: bool = True,
-) -> TaskRanking:
-    test = tested(Y, agents, own, ends)
-    return TaskRanking(metric, agents, blocks, Y, rank(Y, test.p), test)
-
-
-def tested(Y: Float[np.ndarray, "n k"], agents: tuple[str, ...], own: Collection[str], ends: bool) -> FlipTest:
-    """The test of all pairs; where some agents are one's own, that of each of them with each other agent in its place.
-
-    Whoever compares one policy with forty of a board asks forty questions, and not the 820 of the board.
-    Without `ends` it has p-values alone, in half the time, see `flip_test`.
-    """
-    of_all = flip_test(Y, _patterns(len(Y)), ends=ends)
-    mine = np.array([name in own for name in agents])
-    if not mine.any() or mine.all():
-        return of_all
-    asked = mine[:, None] ^ mine[None, :]
-    of_own = flip_test(Y, _patterns(len(Y)), asked, ends=ends)
-    return FlipTest(*(np.where(asked, getattr(of_own, f.name), getattr(of_all, f.name)) for f in fields(FlipTest)))
+    return complete({name: scores.blocks for name, scores in by_agent.items()})
 
 
 def ranked_scores(summary: Summary, rankings: Mapping[str, TaskRanking | None]) -> Summary:
@@ -244,16 +136,6 @@ def ranked_scores(summary: Summary, rankings: Mapping[str, TaskRanking | None]) 
         ranking = rankings[task]
         scores[task, agent] = found if ranking is None or agent not in ranking.agents else found.on(ranking.blocks)
     return replace(summary, scores=scores)
-
-
-def ranked_among(found: TaskRanking, agents: Collection[str], own: Collection[str] = ()) -> TaskRanking | None:
-    """The ranking of some agents among themselves, on the same blocks; None if none of them is ranked."""
-    kept = [i for i, name in enumerate(found.agents) if name in agents]
-    if not kept:
-        return None
-    Y = found.Y[:, kept]
-    names = tuple(found.agents[i] for i in kept)
-    return _task_ranking(found.metric, names, found.blocks, Y, own)
 
 
 def class_rankings(
@@ -291,45 +173,6 @@ def ranking_over(
     found = overall_ranking({task: rankings[task] for task in listed}, agents, own)
     alone = len({agent for task in listed for agent in summary.on(task) if agents is None or agent in agents}) == 1
     return None if found is None or (len(found.agents) == 1 and not alone) else found
-
-
-def overall_ranking(
-    rankings: dict[str, TaskRanking | None], among: Collection[str] | None = None, own: Collection[str] = ()
-) -> OverallRanking | None:
-    """The ranking of the agents `among` over all tasks that have one; None if no agent is ranked on all of them."""
-    ranked = {task: found for task, found in rankings.items() if found is not None}
-    if not ranked:
-        return None
-    first, *others = ranked.values()
-    agents = tuple(
-        name
-        for name in first.agents
-        if (among is None or name in among) and all(name in other.agents for other in others)
-    )
-    if not agents:
-        return None
-    strata = [
-        pd.DataFrame(levelled(found.Y[:, [found.agents.index(name) for name in agents]])).rank(axis=1).to_numpy()
-        for found in ranked.values()
-    ]
-    total = sum(len(R) for R in strata)
-    # Scaled so that the mean over all blocks gives every task the same weight.
-    weighted = np.concatenate([R * total / (len(strata) * len(R)) for R in strata])
-    return OverallRanking(
-        tuple(ranked),
-        agents,
-        tuple(stratified_means(strata)),
-        rank(weighted, tested(weighted, agents, own, ends=False).p),
-        total,
-    )
-
-
-@functools.lru_cache(maxsize=4)
-def _patterns(n: int) -> Float[np.ndarray, "n m"]:
-    """The signs of n blocks, kept: drawing them takes as long as testing a dozen agents."""
-    found = sign_patterns(n, np.random.default_rng(np.random.SeedSequence(_SEED)))
-    found.flags.writeable = False
-    return found
 
 
 def no_better_than_uniform(summary: Summary, among: Container[str] | None = None) -> dict[str, dict[str, float]]:

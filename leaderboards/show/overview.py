@@ -11,9 +11,10 @@ from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.feedback import words_of
 from leaderboards.score.criteria import why_no_score
+from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
-from leaderboards.score.rankings import OverallRanking, TaskClass
+from leaderboards.score.rankings import TaskClass
 from leaderboards.score.spent import spent
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg

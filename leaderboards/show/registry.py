@@ -18,7 +18,7 @@ import numpy as np
 
 from gpbandit_envs.channels import Channel, as_channel
 from leaderboards.audit.report import AuditReport
-from leaderboards.score.rankings import OverallRanking
+from leaderboards.score.frames import OverallRanking
 from leaderboards.score.scores import AgentScores
 from leaderboards.show.chart import Chart
 from leaderboards.show.shared import Site

@@ -18,14 +18,12 @@ from leaderboards.audit.report import AuditReport
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
+from leaderboards.score.frames import OverallRanking, TaskRanking, ranked_among
 from leaderboards.score.instances import Instance
 from leaderboards.score.profile import GroupScore, group_scores, grouped
 from leaderboards.score.rankings import (
-    OverallRanking,
     TaskClass,
-    TaskRanking,
     class_rankings,
-    ranked_among,
     ranked_scores,
     ranking_over,
     task_classes,

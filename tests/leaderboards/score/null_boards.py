@@ -21,7 +21,8 @@ import scipy.stats
 
 from leaderboards.play.spec import Ref
 from leaderboards.score.comparison import compare
-from leaderboards.score.rankings import OverallRanking, TaskRanking, overall_ranking, task_ranking
+from leaderboards.score.frames import OverallRanking, TaskRanking, overall_ranking
+from leaderboards.score.rankings import task_ranking
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import (
     ALPHA,

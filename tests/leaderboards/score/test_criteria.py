@@ -19,8 +19,9 @@ from leaderboards.score import criteria
 from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, run_scores, task_scores, wins
 from leaderboards.score.design import design, design_of, participation_ratio
+from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import best_so_far
-from leaderboards.score.rankings import RANKED_BY, overall_ranking, task_ranking
+from leaderboards.score.rankings import RANKED_BY, task_ranking
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import other_instance

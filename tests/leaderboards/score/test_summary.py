@@ -14,8 +14,9 @@ from gpbandit_envs.channels import WorkerQueue, as_channel
 from leaderboards.play.measures import COLUMNS
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.rankings import overall_ranking, task_ranking
+from leaderboards.score.rankings import task_ranking
 from leaderboards.score.scores import reduce_run, subsample_times
 from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
