@@ -45,7 +45,7 @@ def missing(row: EnvironmentRow) -> str | None:
     """Why an environment has no picture; None if it has one."""
     if (FOLDER / f"{row.name}.png").exists():
         return None
-    return "No picture: its data are supplied by hand, and were not there when this page was made."
+    return f"No picture: none was drawn yet, as `python docs/pictures.py {row.name}` does where its data are."
 
 
 def _kind(row: EnvironmentRow) -> tuple[Draw, str]:

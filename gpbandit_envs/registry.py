@@ -95,7 +95,7 @@ _ZHOU = "Zhou and Shroff (2021), No-Regret Algorithms for Time-Varying Bayesian 
 _SLEEPING = "Kleinberg, Niculescu-Mizil and Sharma (2010), Regret Bounds for Sleeping Experts and Bandits"
 
 _DRAWN, _FIXED, _REAL, _WORK = "drawn functions", "fixed functions", "real data", "real work at each evaluation"
-_CONTEXTS, _CHANGES = "contexts", "functions that change"
+_CONTEXTS, _CHANGES, _HERE = "contexts", "functions that change", "tables in this package"
 
 ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("GPSample", "synthetic:gp_sample", 1_000, _DRAWN, (_BUCB,)),
@@ -112,18 +112,18 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, _FIXED, (_UHE,)),
     EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,)),
     EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,)),
-    EnvironmentRow("Abalone", "tabular:abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
-    EnvironmentRow("Cadata", "tabular:cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
+    EnvironmentRow("Abalone", "tabular:Abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
+    EnvironmentRow("Cadata", "tabular:Cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
     EnvironmentRow("NASBench101", "tabular:nasbench101", 10_000, _REAL, (_NAS101, _BBKB), data="NASBench101"),
-    EnvironmentRow("NASBench201", "tabular:nasbench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
-    EnvironmentRow("FCNet", "tabular:fcnet", 1_000, _REAL, (_FCNET,), data="FCNet"),
-    EnvironmentRow("HPOBenchMLP", "tabular:hpobench_mlp", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),
+    EnvironmentRow("NASBench201", "tabular:NASBench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
+    EnvironmentRow("FCNet", "tabular:FCNet", 1_000, _REAL, (_FCNET,), data="FCNet"),
+    EnvironmentRow("HPOBenchMLP", "tabular:HPOBenchMLP", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),
     EnvironmentRow("Vaccine", "tabular:vaccine", 1_000, _REAL, (_BUCB, _WIDMER), data="Vaccine"),
-    EnvironmentRow("Neurostimulation", "tabular:neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation"),
-    EnvironmentRow("OERPlates", "tabular:oer_plates", 1_000, _REAL, (_ROHR,), data="OERPlates"),
-    EnvironmentRow("CrossedBarrel", "tabular:crossed_barrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
-    EnvironmentRow("DirectArylation", "tabular:direct_arylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
-    EnvironmentRow("HPLC", "tabular:hplc", 500, _REAL, (_OLYMPUS,), data="HPLC"),
+    EnvironmentRow("Neurostimulation", "tabular:Neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation"),
+    EnvironmentRow("OERPlates", "tabular:OERPlates", 1_000, _REAL, (_ROHR,), data="OERPlates"),
+    EnvironmentRow("CrossedBarrel", "tabular:CrossedBarrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
+    EnvironmentRow("DirectArylation", "tabular:DirectArylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
+    EnvironmentRow("HPLC", "tabular:HPLC", 500, _REAL, (_OLYMPUS,), data="HPLC"),
     EnvironmentRow(
         "LogisticRegression",
         "logistic_regression:logistic_regression",
@@ -165,6 +165,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     ),
     EnvironmentRow("TVGPSample", "synthetic:tv_gp_sample", 1_000, _CHANGES, (_BOGUNOVIC,)),
     EnvironmentRow("ChangePoints", "synthetic:change_points", 1_000, _CHANGES, (_ZHOU,)),
+    EnvironmentRow("DrawnPlate", "tabular:DrawnPlate", 200, _HERE, data="DrawnPlate"),
 )
 
 WITH_DATA = frozenset(row.id for row in ENVIRONMENTS if row.data is not None)

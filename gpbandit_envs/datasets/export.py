@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_object, record_set
-from gpbandit_envs.datasets.data_set import Card
 from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
-from gpbandit_envs.datasets.registry import cards, find, load
+from gpbandit_envs.datasets.loading import cards, find, load
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["export", "exportable"]
@@ -48,12 +48,11 @@ def export(name: str, folder: Path, url: str = "") -> list[Path]:
         DataError: if it cannot be fetched.
         OSError: if the folder cannot be written.
     """
-    data_set = find(name)
-    card = data_set.card
+    card = find(name)
     if not may_redistribute(card):
         raise ValueError(f"name: expected a data set that may be passed on, got {card.name} under {card.licence!r}")
     table = load(name)
-    frame, facts = _frame(table), _facts(table, data_set.choose({}))
+    frame, facts = _frame(table), _facts(table, card.choose({}))
     content = frame.to_csv(index=False, lineterminator="\n").encode()
     folder.mkdir(parents=True, exist_ok=True)
     texts = {

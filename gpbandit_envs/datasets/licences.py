@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpbandit_envs.datasets.data_set import Card
+from gpbandit_envs.datasets.card import Card
 
 __all__ = ["Licence", "attribution", "licences", "may_redistribute"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -19,12 +19,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from gpbandit_envs.arguments import LARGEST, did_you_mean, shown
-from gpbandit_envs.datasets.table import Table
+from gpbandit_envs.csv_file import read_csv
+from gpbandit_envs.datasets.card import Card
+from gpbandit_envs.datasets.table import Table, padded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured"]
+__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured", "read"]
 
 _SHOWN = 5
 _MANY_NAMES = 20  # different texts from which a column with another in every row is taken for names of the rows
@@ -43,6 +45,14 @@ class Measured:
     table: Table
     one_hot: Bool[np.ndarray, " d"]
     n_columns: int
+
+
+def read(card: Card, paths: Mapping[str, Path], _options: Mapping[str, object]) -> Table:
+    """The table in the CSV file of a card, whose `measured` says which column is the target."""
+    (path,) = paths.values()
+    frame = read_csv(path.read_bytes(), path.name, words=card.measured.get("categorical", ()))
+    found = measured(frame, **card.measured).table
+    return card.table(found.features, found.values, names=found.feature_names)
 
 
 def file_content(file: str | os.PathLike[str]) -> bytes:
@@ -234,12 +244,8 @@ def _replicates(
     """Distinct rows in the order of their first appearance, and the measurements of each, padded with NaN."""
     _, first, group = np.unique(features, axis=0, return_index=True, return_inverse=True)
     number = np.argsort(np.argsort(first))[group.ravel()]
-    counts = np.bincount(number)
-    values = np.full((len(counts), int(counts.max())), np.nan)
-    order = np.argsort(number, kind="stable")
-    place = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
-    values[number[order], place] = y[order]
-    return features[np.sort(first)], values
+    in_order = y[np.argsort(number, kind="stable")]
+    return features[np.sort(first)], padded(np.split(in_order, np.cumsum(np.bincount(number))[:-1]), np.nan)
 
 
 def _rows(mask: Bool[np.ndarray, " n"]) -> str:

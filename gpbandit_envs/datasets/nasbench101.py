@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
+from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.errors import DataError, IntegrityError
 from gpbandit_envs.datasets.readers import message_fields, read_columns, read_tfrecords
-from gpbandit_envs.datasets.table import Table, neighbours_among
+from gpbandit_envs.datasets.table import Table, neighbours_among, padded
 
-__all__ = ["EDGES", "INNER_NODES", "NASBENCH101", "Cells", "cell_hash", "enumerate_cells"]
+__all__ = ["EDGES", "INNER_NODES", "Cells", "cell_hash", "enumerate_cells", "read"]
 
 EPOCHS = 108
 VERTICES = 6
@@ -35,37 +35,10 @@ EDGES = tuple((i, j) for i in range(VERTICES) for j in range(i + 1, VERTICES))
 
 _BITS = len(EDGES) + len(INNER_NODES)
 
-_FILE = "nasbench_only108.tfrecord"
 # Positions in the benchmark's list of operations, from which its hash is made.
 _OPERATIONS = {"input": -1, "conv3x3-bn-relu": 0, "conv1x1-bn-relu": 1, "maxpool3x3": 2, "output": -2}
 _EVALUATION, _TRAINING_TIME, _VALIDATION_ACCURACY = 1, 2, 4
 _FINAL = 2
-
-CARD = Card(
-    name="NASBench101",
-    title="Validation accuracy of 12,416 cells of NAS-Bench-101 with four convolutions or poolings, three runs each",
-    shape=(12_416, 19),
-    columns=(*(f"edge_{i}_{j}" for i, j in EDGES), *(f"node_{v}_is_conv3x3" for v in INNER_NODES)),
-    target=f"validation accuracy on CIFAR-10 after {EPOCHS} epochs (0 to 1)",
-    licence="Apache-2.0",
-    citation="C. Ying et al. (2019). NAS-Bench-101: towards reproducible neural architecture search. ICML",
-    files=(
-        DataFile(
-            name=_FILE,
-            sha256=None,
-            size=None,
-            by_hand=f"https://storage.googleapis.com/nasbench/{_FILE} (about 500 MB)",
-        ),
-    ),
-    options={"partial": (False, True)},
-    notes=(
-        "The subset of the BBKB paper (Calandriello et al. 2020, appendix D.2): six vertices, at most nine edges, "
-        "every vertex on a path from input to output, inner nodes conv3x3 (bit 1) or maxpool3x3 (bit 0). Labels are "
-        "the benchmark's hashes. Edges 0-1 and 4-5 are in every cell. The optimum is the largest mean over the three "
-        "runs. Costs are mean training times. Neighbours differ by one edge or one operation. partial=True keeps only "
-        "the cells that the given file has values for."
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -167,10 +140,8 @@ def _neighbours(classes: list[list[int]]) -> Int[np.ndarray, "A k"]:
     flips = 1 << np.arange(_BITS)
     near = [np.unique(cell_of[np.array(codes)[:, None] ^ flips]) for codes in classes]
     near = [cells[(cells >= 0) & (cells != cell)] for cell, cells in enumerate(near)]
-    padded = np.full((len(near), max(cells.size for cells in near)), -1)
-    for row, cells in zip(padded, near):
-        row[: cells.size] = cells
-    return padded
+    neighbours: np.ndarray = padded(near, -1)
+    return neighbours
 
 
 def _joined(names: list[str], vertices: list[int]) -> str:
@@ -187,8 +158,9 @@ class _Runs:
     seconds: list[float] = field(default_factory=list)
 
 
-def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
-    path, cells = files[_FILE], enumerate_cells()
+def read(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
+    """The cells that the file has values for."""
+    (path,), cells = paths.values(), enumerate_cells()
     wanted = frozenset(cells.hashes)
     runs = _runs_of_csv(path, wanted) if path.suffix == ".csv" else _runs_of_tfrecord(path, wanted)
     if not runs:
@@ -198,29 +170,15 @@ def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
             f"{path.name}: it has values for {len(runs)} of the {len(wanted)} cells. "
             "Give the official file, or partial=True for a table of only these arms."
         )
-    return _table(cells, runs)
-
-
-def _table(cells: Cells, runs: Mapping[str, _Runs]) -> Table:
     kept = np.array([name in runs for name in cells.hashes])
     labels = tuple(name for name in cells.hashes if name in runs)
-    values = np.full((len(labels), max(len(runs[name].accuracies) for name in labels)), np.nan)
-    for row, name in zip(values, labels):
-        row[: len(runs[name].accuracies)] = runs[name].accuracies
-    return Table(
-        name=CARD.name,
-        features=cells.bits[kept],
-        feature_names=CARD.columns,
-        values=values,
+    return card.table(
+        cells.bits[kept],
+        padded([runs[name].accuracies for name in labels], np.nan),
         costs=np.array([np.mean(runs[name].seconds) for name in labels]),
         labels=labels,
         neighbours=neighbours_among(cells.neighbours, kept),
-        notes={
-            "target": CARD.target,
-            "preprocessing": CARD.notes,
-            "n_candidates": len(cells.hashes),
-            "n_with_values": len(labels),
-        },
+        notes={"n_candidates": len(cells.hashes), "n_with_values": len(labels)},
     )
 
 
@@ -273,6 +231,3 @@ def _runs_of_csv(path: Path, wanted: frozenset[str]) -> dict[str, _Runs]:
             found.accuracies.append(float(accuracy))
             found.seconds.append(float(seconds))
     return runs
-
-
-NASBENCH101 = DataSet(card=CARD, read=_read)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-__all__ = ["Table", "neighbours_among", "standardise", "unit_interval"]
+__all__ = ["Table", "neighbours_among", "padded", "standardise", "unit_interval"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,3 +148,11 @@ def neighbours_among(neighbours: Int[np.ndarray, "A k"], kept: Bool[np.ndarray, 
     last = len(kept)
     ordered = np.sort(np.where(renumbered < 0, last, renumbered), axis=1)
     return np.where(ordered == last, -1, ordered)
+
+
+def padded(rows: Sequence[Sequence[float] | np.ndarray], filler: float) -> Any:
+    """Rows of different lengths as one array, shape `(n, longest)`, with `filler` behind the short ones."""
+    array = np.full((len(rows), max(map(len, rows))), filler)
+    for line, row in zip(array, rows):
+        line[: len(row)] = row
+    return array

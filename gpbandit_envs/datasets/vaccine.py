@@ -13,16 +13,14 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.arguments import did_you_mean
-from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_member
-from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
-from gpbandit_envs.datasets.table import Table
+from gpbandit_envs.datasets.archive import open_member
+from gpbandit_envs.datasets.card import Card
+from gpbandit_envs.datasets.table import Table, padded
 
-__all__ = ["FACTORS", "VACCINE", "count_peptides", "peptide_features"]
+__all__ = ["FACTORS", "count_peptides", "peptide_features", "read"]
 
 LENGTH = 9
 WEAKEST_NM = 50_000.0
-
-FACTOR_NAMES = ("polarity", "secondary_structure", "volume", "codon_diversity", "charge")
 
 FACTORS = MappingProxyType(
     {
@@ -50,46 +48,7 @@ FACTORS = MappingProxyType(
 )
 """Factor scores of 54 measured attributes: Atchley, Zhao, Fernandes and Drüke (2005), PNAS 102(18), table 2."""
 
-_FILE = "curated_training_data.no_mass_spec.zip"
 _MEMBER = "curated_training_data.no_mass_spec.csv"
-
-CARD = Card(
-    name="Vaccine",
-    title="Binding of peptides of nine residues to any of 164 MHC class I molecules, from measured IC50",
-    shape=(8_566, 45),
-    columns=tuple(f"position_{i + 1}_{name}" for i in range(LENGTH) for name in FACTOR_NAMES),
-    target="affinity, 1 - log(IC50 in nM) / log(50,000)",
-    licence="CC BY 4.0 (IEDB)",
-    citation=(
-        "R. Vita et al. (2019). The Immune Epitope Database (IEDB): 2018 update. Nucleic Acids Research 47(D1); "
-        "curated by T. J. O'Donnell et al. (2018). Cell Systems 7(1); task of C. Widmer et al. (2010). Features: W. R. "
-        "Atchley et al. (2005). Solving the protein sequence metric problem. PNAS 102(18)"
-    ),
-    files=(
-        DataFile(
-            name=_FILE,
-            sha256="b8571d29a5b40cbc8b43fc9f7e3633cc0b5443e56c46c08ae8356408ddded748",
-            size=2_179_599,
-            sources=(
-                PinnedMember(
-                    PinnedArchive(
-                        requirement="epitopepredict==0.5.0",
-                        filename="epitopepredict-0.5.0.tar.gz",
-                        sha256="1292e24bb66f91f731f5abe61229a3081fe8ebd173fc561e299c4007bb2fef77",
-                    ),
-                    f"epitopepredict-0.5.0/epitopepredict/mhcdata/{_FILE}",
-                ),
-            ),
-        ),
-    ),
-    options={"allele": ("HLA-A*02:01",)},
-    notes=(
-        "Only quantitative measurements (inequality '='). A peptide measured more than once has its measurements as "
-        "replicates, and the mean of their affinities is the affinity of the geometric mean of their IC50; the optimum "
-        "is the largest mean. Affinities are not clipped: IC50 above 50,000 nM gives values below 0, under 1 nM above "
-        "1. Each residue has the five factors of Atchley et al. A later snapshot of the database than the paper's."
-    ),
-)
 
 
 def peptide_features(peptides: list[str]) -> Float[np.ndarray, "n d"]:
@@ -108,7 +67,7 @@ def peptide_features(peptides: list[str]) -> Float[np.ndarray, "n d"]:
     unknown = set("".join(peptides)) - set(FACTORS)
     if len(lengths) != 1 or unknown:
         raise ValueError(f"peptides: expected one length of known residues, got lengths {lengths}, unknown {unknown}")
-    scores = np.zeros((128, len(FACTOR_NAMES)))
+    scores = np.zeros((128, len(FACTORS["A"])))
     for letter, factors in FACTORS.items():
         scores[ord(letter)] = factors
     letters = np.frombuffer("".join(peptides).encode("ascii"), dtype=np.uint8)
@@ -127,8 +86,9 @@ def _measurements(path: Path) -> Iterator[tuple[str, str, float]]:
                 yield row["allele"], row["peptide"], float(row["ic50"])
 
 
-def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
-    path, wanted = files[_FILE], str(options["allele"])
+def read(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
+    """The peptides whose binding to one molecule was measured, in alphabetical order."""
+    (path,), wanted = paths.values(), str(options["allele"])
     found: defaultdict[str, list[float]] = defaultdict(list)
     for allele, peptide, ic50 in _measurements(path):
         if allele == wanted:
@@ -139,17 +99,7 @@ def _read(files: Mapping[str, Path], options: Mapping[str, object]) -> Table:
         hint = did_you_mean(wanted, alleles, f"there are {common} and others", n=5, cutoff=0.5)
         raise ValueError(f"allele: expected one of {len(alleles)} alleles, got {wanted!r}; {hint}")
     peptides = sorted(found)
-    values = np.full((len(peptides), max(map(len, found.values()))), np.nan)
-    for row, peptide in zip(values, peptides):
-        row[: len(found[peptide])] = 1 - np.log(found[peptide]) / np.log(WEAKEST_NM)
-    return Table(
-        name=CARD.name,
-        features=peptide_features(peptides),
-        feature_names=CARD.columns,
-        values=values,
-        labels=tuple(peptides),
-        notes={"target": CARD.target, "preprocessing": CARD.notes, "allele": wanted},
+    affinities = [1 - np.log(found[peptide]) / np.log(WEAKEST_NM) for peptide in peptides]
+    return card.table(
+        peptide_features(peptides), padded(affinities, np.nan), labels=tuple(peptides), notes={"allele": wanted}
     )
-
-
-VACCINE = DataSet(card=CARD, read=_read)

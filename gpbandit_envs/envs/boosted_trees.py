@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from gpbandit_envs.datasets import load
-from gpbandit_envs.datasets.registry import find
+from gpbandit_envs.datasets.loading import find
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, training_recipe

@@ -28,6 +28,10 @@ _SHARED_MEANINGS = {
     "noise_std": "Standard deviation of the noise, unit of the reward.",
     "kernel": "Prior stated to policies, on the unit cube; none if None.",
     "noise": "Noise model, a name or a spec; Gaussian if None.",
+    "scaling": (
+        'Features of mean 0 and variance 1 (`"standard"`), mapped to [0, 1] by column (`"minmax"`), or '
+        'standardised and then divided by the largest norm of an arm (`"unit-norm"`).'
+    ),
     "shift": "Whether each episode has the function translated by up to a tenth of the box, the optimum inside it.",
     "values": '`{"centre": c, "scale": s}` for `(v - c) / s` in place of the values `v` in [0, 1]; None for these.',
 }
@@ -60,7 +64,7 @@ class EntryPoint:
         self._recipe = recipe
         self.parameters = inspect.signature(recipe).parameters
         functools.update_wrapper(self, recipe)
-        if inspect.isfunction(recipe) and recipe.__doc__ is not None:
+        if not isinstance(recipe, functools.partial) and recipe.__doc__ is not None:
             self.__doc__ = _documented(recipe.__doc__, self.parameters)
 
     def recipe(self, **kwargs: Any) -> EnvRecipe:

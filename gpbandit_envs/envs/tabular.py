@@ -1,7 +1,13 @@
-"""Recipes over tables of real data: regression data, laboratory measurements, recorded trainings, vaccine design."""
+"""Recipes over tables of data. What an environment states of a table is on the card of the data set.
+
+The entry point of the id `GPBandit/<name>` is the attribute `<name>` of this module, for every card with a section
+`environment`: `summary` and `description`, the `scaling` of the features, the `kernel` that is stated by default,
+`noise_std` and `noise`, and in `arguments` what keywords mean.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -12,30 +18,15 @@ from jaxtyping import Float
 
 from gpbandit_envs import datasets
 from gpbandit_envs.arguments import as_number, as_word, positive_number
-from gpbandit_envs.datasets.registry import find
+from gpbandit_envs.datasets.loading import find
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.functions.base import FixedArms
-from gpbandit_envs.gp import SE, Linear, Matern, as_kernel
+from gpbandit_envs.gp import SE, Linear, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import TableNoise, as_noise
 
-__all__ = [
-    "abalone",
-    "cadata",
-    "crossed_barrel",
-    "direct_arylation",
-    "fcnet",
-    "fit_linear_ard",
-    "hplc",
-    "hpobench_mlp",
-    "nasbench101",
-    "nasbench201",
-    "neurostimulation",
-    "oer_plates",
-    "table_recipe",
-    "vaccine",
-]
+__all__ = ["TableTask", "fit_linear_ard", "load_scaled", "nasbench101", "table_recipe", "vaccine"]
 
 Scaling = Literal[
     "standardised",
@@ -48,8 +39,7 @@ Scaling = Literal[
 ValuesLike = Mapping[str, float] | None
 """Centre and scale of the values, or None for values in [0, 1]."""
 
-FeatureScaling = Literal["standard", "minmax", "unit-norm"]
-_FEATURE_SCALINGS: dict[FeatureScaling, Scaling] = {
+_CHOSEN: dict[str, Scaling] = {
     "standard": "standardised",
     "minmax": "by column to [0, 1]",
     "unit-norm": "standardised, then to unit norm",
@@ -194,174 +184,52 @@ _SCALINGS: dict[Scaling, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-@EntryPoint
-def abalone(
-    *,
-    scaling: FeatureScaling = "standard",
-    noise_std: float = 0.01,
-    kernel: KernelLike = None,
-    noise: NoiseLike = None,
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """Age of 4,177 abalone: find the oldest from sex and seven measurements.
+class TableTask:
+    """The recipe of a data set whose card says what an environment on it states.
 
-    Features: sex as one number (M 0, F 1, I 2) and the measurements. Mean: rings, mapped to [0, 1]. The BBKB paper does
-    not give the scale of its features, on which its bandwidths act; standardised is the reading taken here, and the
-    suite `bbkb-scalings` plays the others.
+    Its keywords are the options of the data set, `scaling` where the card names several, and `noise_std`, `kernel`,
+    `noise` and `values` as in `table_recipe`.
 
     Args:
-        scaling: Features of mean 0 and variance 1 (`"standard"`), mapped to [0, 1] by column (`"minmax"`), or
-            standardised and then divided by the largest norm of an arm (`"unit-norm"`).
-        noise_std: Standard deviation of the noise; 0.01 in the BBKB paper.
-        kernel: Prior stated to policies; if None, SE of lengthscale 17.5, as the BBKB paper's Table 1 has it for BKB
-            and BBKB.
+        name: Name of the data set.
     """
-    return table_recipe("Abalone", SE(17.5), noise_std, kernel, noise, scaling=_feature_scaling(scaling), values=values)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._card = card = find(name)
+        self._stated = stated = card.environment
+        defaults = {option: values[0] for option, values in card.options.items()}
+        if isinstance(stated.get("scaling"), list):
+            defaults["scaling"] = stated["scaling"][0]
+        defaults |= {"noise_std": stated.get("noise_std"), "kernel": None, "noise": stated.get("noise"), "values": None}
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
+        )
+        lines = [f"    {name}: {meaning}" for name, meaning in stated.get("arguments", {}).items()]
+        paragraphs = [stated["summary"], stated.get("description", ""), "\n".join(["Args:", *lines])]
+        self.__doc__ = "\n\n".join(filter(None, paragraphs))
+
+    def __call__(self, **given: Any) -> EnvRecipe:
+        parameters = self.__signature__.parameters
+        chosen = {name: given.get(name, parameter.default) for name, parameter in parameters.items()}
+        scaling = self._stated.get("scaling", "standardised")
+        if "scaling" in chosen:
+            scaling = _CHOSEN[as_word("scaling", chosen.pop("scaling"), scaling)]
+        default = as_kernel(self._stated["kernel"])
+        return table_recipe(self._name, default, scaling=scaling, **chosen)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TableTask, (self._name,)
 
 
-@EntryPoint
-def cadata(
-    *,
-    columns: Literal["statlib", "averages"] = "statlib",
-    scaling: FeatureScaling = "standard",
-    noise_std: float = 0.01,
-    kernel: KernelLike = None,
-    noise: NoiseLike = None,
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """House values in 20,640 census blocks of California: find the dearest from eight facts about them.
-
-    Mean: median house value, mapped to [0, 1]. 965 blocks share the optimum, at which the census capped its values. The
-    BBKB paper does not give the scale of its features; standardised is the reading taken here, and the suite
-    `bbkb-scalings` plays the others.
-
-    Args:
-        columns: Rooms, bedrooms and households as the totals of the StatLib file, or as averages a household.
-        scaling: Features of mean 0 and variance 1 (`"standard"`), mapped to [0, 1] by column (`"minmax"`), or
-            standardised and then divided by the largest norm of an arm (`"unit-norm"`).
-        noise_std: Standard deviation of the noise; 0.01 in the BBKB paper.
-        kernel: Prior stated to policies; if None, SE of lengthscale 12.5, as in the BBKB paper's Table 1.
-    """
-    chosen = _feature_scaling(scaling)
-    return table_recipe("Cadata", SE(12.5), noise_std, kernel, noise, scaling=chosen, columns=columns, values=values)
-
-
-def _feature_scaling(scaling: FeatureScaling) -> Scaling:
-    as_word("scaling", scaling, tuple(_FEATURE_SCALINGS))
-    return _FEATURE_SCALINGS[scaling]
-
-
-@EntryPoint
-def neurostimulation(
-    *,
-    rat: int = 11,
-    noise_std: float = 0.05,
-    kernel: KernelLike = None,
-    noise: NoiseLike = None,
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """Electrodes on a rat's motor cortex: find the one of 32 with the strongest response.
-
-    Features: the electrode's place on the 8 x 4 grid, divided by 7. Mean: motor score, mapped to [0, 1]; the best
-    score may be shared. A public stand-in for the spinal therapy data of the GP-BUCB paper.
-
-    Args:
-        rat: Which of 23 rats; 3, 9 and 10 showed no response and are left out.
-        noise_std: Standard deviation of the noise; the scores have no replicates.
-        kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3.
-    """
-    default = Matern(0.3, nu=2.5)
-    return table_recipe(
-        "Neurostimulation", default, noise_std, kernel, noise, scaling="by the widest column", rat=rat, values=values
-    )
-
-
-@EntryPoint
-def oer_plates(
-    *,
-    plate: int = 3496,
-    noise_std: float = 0.01,
-    kernel: KernelLike = None,
-    noise: NoiseLike = None,
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """Catalysts for the oxygen evolution reaction: find the composition with the lowest overpotential.
-
-    Features: fractions of six elements, all divided by the widest range. Mean: negative overpotential, mapped to
-    [0, 1].
-
-    Args:
-        plate: Which of four plates: 3496, 3851, 3860 or 4098.
-        noise_std: Standard deviation of the noise; the compositions have no replicates.
-        kernel: Prior stated to policies; if None, Matern 5/2 of lengthscale 0.3.
-    """
-    default = Matern(0.3, nu=2.5)
-    return table_recipe(
-        "OERPlates", default, noise_std, kernel, noise, scaling="by the widest column", plate=plate, values=values
-    )
-
-
-@EntryPoint
-def crossed_barrel(
-    *,
-    noise_std: float | None = None,
-    kernel: KernelLike = None,
-    noise: NoiseLike = "table",
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """Printed crossed-barrel structures: find the toughest of 600 designs, each printed three times.
-
-    Features standardised; mean: toughness averaged over the three prints, where all prints are mapped to [0, 1].
-
-    Args:
-        noise_std: Standard deviation for a noise model that states none; if None, the pooled one of the prints.
-        kernel: Prior stated to policies; if None, SE of lengthscale 2.
-        noise: `"table"` for one of the three prints; or a noise model, a name or a spec, Gaussian if None.
-    """
-    return table_recipe("CrossedBarrel", SE(2.0), noise_std, kernel, noise, values=values)
-
-
-@EntryPoint
-def direct_arylation(
-    *,
-    noise_std: float = 0.02,
-    kernel: KernelLike = None,
-    noise: NoiseLike = None,
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """Direct arylation: find the conditions of highest yield in a full factorial of 1,728 reactions.
-
-    Features: base, ligand and solvent one-hot, concentration and temperature, all standardised. Mean: yield, mapped
-    to [0, 1]. Arms are neighbours if they differ in one factor, in an amount by one level.
-
-    Args:
-        noise_std: Standard deviation of the noise; the reactions have no replicates.
-        kernel: Prior stated to policies; if None, SE of lengthscale 5.
-    """
-    return table_recipe("DirectArylation", SE(5.0), noise_std, kernel, noise, values=values)
-
-
-@EntryPoint
-def hplc(
-    *,
-    repeats: Literal["merged", "separate"] = "merged",
-    noise_std: float | None = None,
-    kernel: KernelLike = None,
-    noise: NoiseLike = None,
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """Liquid chromatography: find the sampling settings with the largest peak among 1,007 that were run.
-
-    Features standardised; mean: peak area averaged over the runs of a setting, where all runs are mapped to [0, 1].
-
-    Args:
-        repeats: Whether runs of the same setting are one arm with replicates, or arms of their own.
-        noise_std: Standard deviation of the noise; if None, the pooled one of the 379 settings that were run twice,
-            or 0.01 if runs are separate.
-        kernel: Prior stated to policies; if None, SE of lengthscale 2.
-        noise: Noise model, a name or a spec, or `"table"` for one of the real runs; Gaussian if None.
-    """
-    return table_recipe("HPLC", SE(2.0), noise_std, kernel, noise, repeats=repeats, values=values)
+@lru_cache
+def __getattr__(name: str) -> EntryPoint:
+    """The entry point of the environment on a data set, as Gymnasium asks for it."""
+    card = datasets.cards().get(name) if name.isidentifier() and not name.startswith("_") else None
+    if card is None or not card.environment:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return EntryPoint(TableTask(name))
 
 
 @EntryPoint
@@ -397,81 +265,6 @@ def nasbench101(
     scaling: Scaling = "edges and operations to unit norm"
     options: dict[str, object] = {"partial": partial} if file is None else {"partial": partial, "file": file}
     return table_recipe("NASBench101", SE(100.0), noise_std, kernel, noise, scaling=scaling, **options, values=values)
-
-
-@EntryPoint
-def nasbench201(
-    *,
-    dataset: str = "cifar10",
-    noise_std: float | None = None,
-    kernel: KernelLike = None,
-    noise: NoiseLike = "table",
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """NAS-Bench-201: find the cell of highest validation accuracy among all 15,625, each trained two or three times.
-
-    Features: the operation of each of six edges, one-hot, divided by sqrt(6) to unit norm. Mean: validation accuracy
-    averaged over the seeds, where all trainings are mapped to [0, 1]. Cost: training time in seconds. Arms are
-    neighbours if the operation of one edge differs.
-
-    Args:
-        dataset: Which images: `"cifar10"`, `"cifar100"` or `"imagenet16-120"`.
-        noise_std: Standard deviation for a noise model that states none; if None, the pooled one of the seeds.
-        kernel: Prior stated to policies; if None, SE of lengthscale 1: cells that differ in one edge are 0.58 apart.
-        noise: `"table"` for one of the real trainings; or a noise model, a name or a spec, Gaussian if None.
-    """
-    return table_recipe(
-        "NASBench201", SE(1.0), noise_std, kernel, noise, scaling="to unit norm", dataset=dataset, values=values
-    )
-
-
-@EntryPoint
-def fcnet(
-    *,
-    dataset: str = "protein-structure",
-    noise_std: float | None = None,
-    kernel: KernelLike = None,
-    noise: NoiseLike = "table",
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """FC-Net: find the best of 62,208 configurations of a two-layer network, each trained with four seeds.
-
-    Features standardised, sizes and rates as logarithms. Mean: negative logarithm of the validation loss averaged
-    over the seeds, where all trainings are mapped to [0, 1]. Cost: training time in seconds. Arms are neighbours if
-    one hyperparameter differs by one level.
-
-    Args:
-        dataset: Which regression task: `"protein-structure"`, `"slice-localization"`, `"naval-propulsion"` or
-            `"parkinsons-telemonitoring"`.
-        noise_std: Standard deviation for a noise model that states none; if None, the pooled one of the seeds.
-        kernel: Prior stated to policies; if None, SE of lengthscale 3.
-        noise: `"table"` for one of the real trainings; or a noise model, a name or a spec, Gaussian if None.
-    """
-    return table_recipe("FCNet", SE(3.0), noise_std, kernel, noise, dataset=dataset, values=values)
-
-
-@EntryPoint
-def hpobench_mlp(
-    *,
-    dataset: str = "australian",
-    noise_std: float | None = None,
-    kernel: KernelLike = None,
-    noise: NoiseLike = "table",
-    values: ValuesLike = None,
-) -> EnvRecipe:
-    """HPOBench: find the best of 30,000 configurations of a perceptron, each trained with five seeds.
-
-    Features standardised, all as logarithms but the depth. Mean: balanced validation accuracy averaged over the
-    seeds, where all trainings are mapped to [0, 1]. Cost: training time in seconds. Arms are neighbours if one
-    hyperparameter differs by one level.
-
-    Args:
-        dataset: Which of eight classification tasks; see the data's options below.
-        noise_std: Standard deviation for a noise model that states none; if None, the pooled one of the seeds.
-        kernel: Prior stated to policies; if None, SE of lengthscale 2.
-        noise: `"table"` for one of the real trainings; or a noise model, a name or a spec, Gaussian if None.
-    """
-    return table_recipe("HPOBenchMLP", SE(2.0), noise_std, kernel, noise, dataset=dataset, values=values)
 
 
 @EntryPoint

@@ -76,11 +76,11 @@ def export_tables(
 ) -> None:
     """Write tables as CSV, each with its Croissant description and the notice that its licence asks for."""
     from gpbandit_envs.datasets.export import export, exportable
-    from gpbandit_envs.datasets.registry import find
+    from gpbandit_envs.datasets.loading import find
 
     for name in names or exportable():
         try:
-            card = find(name).card
+            card = find(name)
             export(card.name, out / card.name, f"{url.rstrip('/')}/{card.name}" if url else "")
         except (ValueError, OSError, datasets.DataError) as error:
             if names:

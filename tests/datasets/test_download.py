@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpbandit_envs.datasets.archive import PinnedMember
-from gpbandit_envs.datasets.data_set import Card, DataFile, WebAddress
+from gpbandit_envs.datasets.card import Card, DataFile, WebAddress
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError
 from tests.datasets import toy

@@ -15,7 +15,7 @@ import pytest
 from gpbandit_envs import datasets
 from gpbandit_envs.datasets import DataError, Table
 from gpbandit_envs.datasets import export as module
-from gpbandit_envs.datasets.data_set import Card
+from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.export import export, exportable
 from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
 

@@ -23,7 +23,7 @@ import filelock
 import pytest
 
 from gpbandit_envs.datasets import download
-from gpbandit_envs.datasets.data_set import DataFile
+from gpbandit_envs.datasets.card import DataFile
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import DataError, FetchError, IntegrityError
 from tests.datasets import toy

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember
-from gpbandit_envs.datasets.data_set import Card, DataFile, Source, WebAddress
+from gpbandit_envs.datasets.card import Card, DataFile, Source, WebAddress
 from gpbandit_envs.datasets.download import OFFLINE
 
 WHEEL = "toy_numbers-1.0-py3-none-any.whl"

@@ -27,7 +27,8 @@ def test_every_environment_and_policy_is_named() -> None:
         r"^\| `?([A-Za-z0-9+-]+)`", (ROOT / "docs" / "policies.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert len(ids) > 40
-    missing = [name for name in [*(row.name for row in ENVIRONMENTS), *ids] if f"`{name}`" not in README]
+    environments = [row.name for row in ENVIRONMENTS if row.group != "tables in this package"]  # a contributor's own
+    missing = [name for name in [*environments, *ids] if f"`{name}`" not in README]
     assert missing == []
 
 

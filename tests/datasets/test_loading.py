@@ -77,6 +77,6 @@ def test_cards_are_complete() -> None:
         assert len(card.columns) == card.shape[1]
         assert len({file.name for file in card.files}) == len(card.files)
         for file in card.files:
-            assert file.by_hand or file.sources
+            assert file.by_hand or file.sources or file.here
     with pytest.raises(TypeError):
         datasets.cards()["Abalone"] = None  # type: ignore[index]

@@ -11,8 +11,8 @@ import pytest
 
 from gpbandit_envs import datasets
 from gpbandit_envs.datasets.errors import IntegrityError
-from gpbandit_envs.datasets.hpo_tables import Factor, grid_features, grid_neighbours, read_trainings
 from gpbandit_envs.datasets.readers import read_plain_pickle
+from gpbandit_envs.datasets.trainings import Factor, grid_features, grid_neighbours, read_trainings
 from tests.datasets.conftest import Load
 
 # Largest means over seeds on the three data sets.
