@@ -19,7 +19,7 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, further
 from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store
-from leaderboards.verify.edited import edited_agents
+from leaderboards.verify.changed_code import changed_agents
 from leaderboards.work.executors import Workforce
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
 from leaderboards.work.play_suite import play_suite
@@ -76,7 +76,7 @@ def run_suite(
     )
     for env, reason in report.without_data.items():
         _log.warning("skipped: %s, %s; the same call tries again", env, reason)
-    for line in [*report.edited, *report.failure_lines()]:
+    for line in [*report.changed, *report.failure_lines()]:
         _log.warning("%s", line)
     return Results(store.directory, report)
 
@@ -152,6 +152,6 @@ def play_asked(
     one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
     reasons = {env: why_no_regret(store.trace(key, ["regret", "mean"])) for env, key in one_each.items()}
     report.without_regret = {env: reason for env, reason in reasons.items() if reason is not None}
-    report.edited = edited_agents(store, specs)
+    report.changed = changed_agents(store, specs)
     report.failed = len(store.keys("crashed", "timeout").intersection(spec.key for spec in specs))
     return report

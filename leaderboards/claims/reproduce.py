@@ -19,7 +19,7 @@ from leaderboards.work.executors import Workforce
 from leaderboards.work.play_suite import play_suite
 from leaderboards.work.schedule import RunReport
 
-__all__ = ["Reproduction", "check", "play", "scores", "suite_of"]
+__all__ = ["Reproduction", "check", "play_experiment", "scores", "suite_of"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | Non
     return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions, "source": ""})
 
 
-def play(
+def play_experiment(
     experiment: Experiment,
     store: Store,
     workforce: Workforce,

@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -22,53 +21,42 @@ from leaderboards.cli.errors import UserError
 from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import LogFormatter
 
-__all__ = ["app", "play"]
-
-
-@dataclass(frozen=True)
-class _Command:
-    """A command that is imported at first use.
-
-    Attributes:
-        target: `"module:attribute"` below `leaderboards.cli`; the attribute is a function or a `typer.Typer`.
-        help: Its line in `gpbandit --help`, at most 60 characters.
-    """
-
-    target: str
-    help: str
-
-    def load(self, name: str) -> Any:
-        """The command as Typer builds it."""
-        module, _, attribute = self.target.partition(":")
-        found = getattr(importlib.import_module(f"leaderboards.cli.{module}"), attribute)
-        raise_if_stopped()
-        if isinstance(found, typer.Typer):
-            return typer.main.get_command(found)
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-        alone.command(name)(found)
-        return typer.main.get_command(alone)
+__all__ = ["app", "execute"]
 
 
 _COMPLETE = "_GPBANDIT_COMPLETE"
 _COMMANDS = {
-    "run": _Command("run:run", "Play what is missing of a suite."),
-    "page": _Command("page:page", "Build the static HTML report of a results folder."),
-    "ranking": _Command("ranking:ranking", "Print scores and places by a criterion."),
-    "figures": _Command("results:figures", "Make figures and tables for a paper."),
-    "watch": _Command("results:watch", "Show a running suite: done, failed, time left, ranking."),
-    "merge": _Command("results:merge", "Copy the runs of several results folders into one."),
-    "submit": _Command("results:submit", "Pack results for another machine, or submit them to a board."),
-    "add": _Command("results:add", "Add what another machine packed."),
-    "certify": _Command("certify:certify", "Prove how near a table is to a ball of an RKHS."),
-    "verify": _Command("results:verify", "Run again and compare traces."),
-    "board": _Command("board:app", "Boards: list, make, check, pack, add a submission."),
-    "audit": _Command("audit:audit", "Run again and measure bands, sketches and memory."),
-    "reproduce": _Command("reproducing:reproduce", "Run a paper's experiment and check its claims."),
-    "query": _Command("results:query", "Ask in SQL over runs and traces."),
-    "list": _Command("listing:app", "List environments, agents and suites."),
-    "show": _Command("show:show", "Describe an environment, an agent or a suite."),
-    "data": _Command("data:app", "Fetch and list the real data sets."),
+    "run": ("run:run", "Play the missing runs of a suite."),
+    "page": ("page:page", "Write the pages of a results folder."),
+    "ranking": ("ranking:ranking", "Print the ranking of a results folder or a board."),
+    "figures": ("results:figures", "Draw figures and tables for a paper."),
+    "watch": ("results:watch", "Show a suite while it runs."),
+    "merge": ("results:merge", "Copy the runs of several results folders into one."),
+    "submit": ("results:submit", "Pack results for another machine or for a board."),
+    "add": ("results:add", "Add results that another machine has packed."),
+    "certify": ("certify:certify", "Prove how near a table is to a ball of an RKHS."),
+    "verify": ("results:verify", "Play runs again and compare them."),
+    "board": ("board:app", "List, make, check and pack boards."),
+    "audit": ("audit:audit", "Play runs again and measure bands and memory."),
+    "reproduce": ("reproducing:reproduce", "Play a paper's experiment and check its claims."),
+    "query": ("results:query", "Answer an SQL query over runs and traces."),
+    "list": ("listing:app", "List environments, agents and suites."),
+    "show": ("show:show", "Describe an environment, an agent or a suite."),
+    "data": ("data:app", "Fetch, list and export the real data sets."),
 }
+"""Where each command is below `leaderboards.cli`, and its line in `gpbandit --help`, of at most 60 characters."""
+
+
+def _load(name: str) -> Any:
+    """A command as Typer builds it; its module is imported now."""
+    module, _, attribute = _COMMANDS[name][0].partition(":")
+    found = getattr(importlib.import_module(f"leaderboards.cli.{module}"), attribute)
+    raise_if_stopped()
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+        alone.command(name)(found)
+        found = alone
+    return typer.main.get_command(found)
 
 
 class _LazyCommands(Commands):
@@ -78,11 +66,11 @@ class _LazyCommands(Commands):
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _COMMANDS[cmd_name].load(cmd_name) if cmd_name in _COMMANDS else None
+        return _load(cmd_name) if cmd_name in _COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.help) for name, command in _COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 app = typer.Typer(
@@ -99,7 +87,7 @@ def _gpbandit(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Leaderboards of Gaussian-process bandits: run suites, look at results."""
+    """Run suites of Gaussian-process bandits and look at the results."""
     if version:
         typer.echo(f"gpbandit-envs {importlib.metadata.version('gpbandit-envs')}")
         raise typer.Exit
@@ -107,8 +95,8 @@ def _gpbandit(
         typer.echo(context.get_help())
 
 
-def play(arguments: Sequence[str]) -> int:
-    """Play a command; returns its exit code.
+def execute(arguments: Sequence[str]) -> int:
+    """Carry out a command; returns its exit code.
 
     Raises:
         UserError: for what the user can mend.

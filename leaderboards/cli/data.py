@@ -26,13 +26,13 @@ app = typer.Typer(
 def fetch(
     name: Annotated[str | None, typer.Argument(help="Name of a data set; see `gpbandit data list`.")] = None,
     file: Annotated[
-        Path | None, typer.Option(help="Take it from this file, folder or archive instead of the network.")
+        Path | None, typer.Option(help="Take the data from this file, folder or archive, not from the network.")
     ] = None,
     suite: Annotated[
-        str | None, typer.Option(help="All that the tasks of this suite need: its name, or the path of its TOML file.")
+        str | None, typer.Option(help="Fetch all that this suite needs: its name, or the path of its TOML file.")
     ] = None,
 ) -> None:
-    """Bring a data set into the cache, checked against its hash; afterwards it needs no network."""
+    """Bring a data set into the cache and check its hash. After that it needs no network."""
     if (name is None) == (suite is None):
         raise UserError("expected the name of a data set, or --suite NAME")
     if suite is not None:
@@ -70,11 +70,11 @@ def list_data() -> None:
 
 @app.command("export")
 def export_tables(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets; all that may be passed on by default.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Data sets; by default all that may be shared.")] = None,
     out: Annotated[Path, typer.Option(help="Folder that gets one for each.")] = Path("build") / "data",
-    url: Annotated[str, typer.Option(help="Public address of that folder, for the descriptions.")] = "",
+    url: Annotated[str, typer.Option(help="Public address of the folder, for the descriptions.")] = "",
 ) -> None:
-    """Write tables as CSV, each with its Croissant description and the notice that its licence asks for."""
+    """Write tables as CSV, each with its Croissant description and the notice of its licence."""
     from gpbandit_envs.datasets.export import export, exportable
     from gpbandit_envs.datasets.loading import find
 

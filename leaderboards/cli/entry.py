@@ -40,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _code(arguments: Sequence[str]) -> int:
-    """Play the command and say what went wrong; returns its exit code."""
+    """Carry out the command and say what went wrong; returns its exit code."""
     try:
-        from leaderboards.cli.app import play
+        from leaderboards.cli.app import execute
         from leaderboards.cli.errors import UserError
 
         try:
-            code = play(arguments)
+            code = execute(arguments)
             sys.stdout.flush()
             return code
         except UserError as error:

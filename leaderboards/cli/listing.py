@@ -22,7 +22,15 @@ from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say_json
 
-__all__ = ["agent_rows", "app", "environment_rows", "suite_rows"]
+__all__ = [
+    "agent_rows",
+    "app",
+    "complete_agent",
+    "complete_anything",
+    "complete_suite",
+    "environment_rows",
+    "suite_rows",
+]
 
 app = typer.Typer(
     cls=Commands,
@@ -141,6 +149,28 @@ def suite_rows() -> list[_Row]:
         runs = len(suite["agents"]) * repetitions
         rows.append({"id": suite["name"], "runs": runs, "description": suite.get("description", "")})
     return rows
+
+
+def complete_suite(incomplete: str) -> list[str]:
+    """Names of suites, and TOML files of the folder, as a shell may complete them."""
+    return _begun(
+        [*(row["id"] for row in suite_rows()), *(path.name for path in sorted(Path().glob("*.toml")))], incomplete
+    )
+
+
+def complete_agent(incomplete: str) -> list[str]:
+    """Ids of agents, likewise."""
+    return _begun([row["id"] for row in agent_rows()], incomplete)
+
+
+def complete_anything(incomplete: str) -> list[str]:
+    """What `gpbandit show` describes, likewise: ids of environments and agents, names of suites."""
+    envs = _begun([row["id"] for row in environment_rows()], incomplete)
+    return [*envs, *complete_agent(incomplete), *complete_suite(incomplete)]
+
+
+def _begun(names: list[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _plugins(group: str) -> bool:

@@ -24,20 +24,20 @@ def page(
     against: Annotated[
         str | None,
         typer.Option(
-            help="Rank the folder's runs among those of a board: `board` for the one that comes with the package, or "
-            "the path or address of one; by default the board that the folder was played against, if any."
+            help="Rank the runs of the folder among those of this board: its name, path or address, or `board` for "
+            "the board of the suite. By default the board that the folder was played against."
         ),
     ] = None,
     import_agents: Annotated[
         bool,
         typer.Option(
             "--import-agents",
-            help="Import the modules of the folder's agents that are named module:Class: their pages then describe "
-            "them, and they are ranked in their class of entrants too.",
+            help="Import the agents that are named module:Class. Their pages then describe them, and they are ranked "
+            "in their class of entrants.",
         ),
     ] = False,
 ) -> None:
-    """Build the static HTML report of a results folder and print its path."""
+    """Write the pages of a results folder and print where they are."""
     check_metric(ranked_by)
     with user_errors(directory):
         store = Store(results_folder(directory))

@@ -1,4 +1,4 @@
-"""`gpbandit ranking`; and the ranking of a folder in a few lines, with what no agent of it should be proud of."""
+"""Prints the ranking of a results folder. Warns about agents that are worse than uniform sampling."""
 
 from __future__ import annotations
 
@@ -50,18 +50,20 @@ def check_metric(name: str, option: str = "--rank-by") -> None:
 def ranking(
     results: Annotated[str, typer.Argument(help="Results folder, or the name of a board.")],
     by: Annotated[str, typer.Option(help=criteria_help)] = "cumulative_regret",
-    against: Annotated[
-        str | None, typer.Option(help="Rank the folder's runs among those of a board, as in `gpbandit page`.")
-    ] = None,
+    against: Annotated[str | None, typer.Option(help="Rank the runs of the folder among those of this board.")] = None,
     valid: Annotated[
-        bool, typer.Option("--valid", help="Rank the rows that keep their word, and say why each other does not.")
+        bool, typer.Option("--valid", help="Rank only agents whose bands held, and say why the others are left out.")
     ] = False,
     why: Annotated[
         str | None,
-        typer.Option(metavar="AGENT", help="Say what this agent, by label or id, did on each environment, and stop."),
+        typer.Option(metavar="AGENT", help="Say only what this agent did on each environment; by its label or id."),
     ] = None,
 ) -> None:
-    """Print scores from 0 (one uniform draw) to 100 (no regret), with places, intervals and shares of tasks won."""
+    """Print the ranking of a results folder or a board.
+
+    A score is at most 100, which is no regret. A score of 0 is as good as one uniform draw. Beside it are the place,
+    two intervals, and the share of tasks won against each other agent.
+    """
     check_metric(by, "--by")
     if valid and (by != "cumulative_regret" or why is not None):
         raise UserError(

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
 from leaderboards.claims.pages import as_json, interval_text, looked, rough, write
-from leaderboards.claims.reproduce import Reproduction, check, play
+from leaderboards.claims.reproduce import Reproduction, check, play_experiment
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say, warn
 from leaderboards.play.plugins import load_plugins
@@ -57,7 +57,7 @@ def reproduce(
         store = None if chosen.study is not None else Store(directory)
         failed = 0
         if store is not None and not only_check:
-            done = play(chosen, store, Workforce(workers), warn, quick, repetitions, Console(stderr=True))
+            done = play_experiment(chosen, store, Workforce(workers), warn, quick, repetitions, Console(stderr=True))
             failed = len(done.failures)
         made = check(chosen, store, quick, repetitions, earlier)
         if made.table.empty and only_check:

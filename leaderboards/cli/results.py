@@ -45,22 +45,21 @@ def figures(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            help="Show this agent alone, named as on the page or by its id; may be repeated. Ranks are then of the "
-            "agents shown."
+            help="Show only this agent, by its label or id. May be repeated. Ranks are among the agents shown."
         ),
     ] = None,
     rival: Annotated[
         list[str] | None,
         typer.Option(
-            help="Compare the agents with this one, by name or id; may be repeated. p-values are then corrected for "
-            "these pairs alone."
+            help="Compare the agents with this one, by its label or id. May be repeated. p-values are corrected for "
+            "these pairs only."
         ),
     ] = None,
     only_mean: Annotated[
-        bool, typer.Option("--only-mean", help="The LaTeX table has means alone (siunitx), to fit a column.")
+        bool, typer.Option("--only-mean", help="The LaTeX table (siunitx) holds only means, to fit a column.")
     ] = False,
 ) -> None:
-    """Make the figures and tables a paper needs: PNG and PDF, Markdown and LaTeX."""
+    """Draw figures and tables for a paper: PNG and PDF, Markdown and LaTeX."""
     with user_errors(directory):
         if not Store(results_folder(directory)).done_keys():
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
@@ -78,7 +77,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
     ranked_by: Annotated[str, typer.Option("--rank-by", help=criteria_help)] = "cumulative_regret",
 ) -> None:
-    """Show a running suite: done, failed, speed, time left, the ranking so far."""
+    """Show a suite while it runs: what is done, what failed, the time left, the ranking so far."""
     if interval <= 0:
         raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
     check_metric(ranked_by)
@@ -106,13 +105,13 @@ def submit(
     ] = None,
     same_code: Annotated[
         bool,
-        typer.Option("--same-code", help="The agents' files are younger than their runs, but their code is the same."),
+        typer.Option("--same-code", help="Files of agents are younger than the runs, but their code is the same."),
     ] = False,
 ) -> None:
-    """Pack a results folder, with hashes, for another machine's leaderboard.
+    """Pack a results folder for another machine.
 
-    One that was played against a board becomes a submission to it: a folder with the results, the code of the agents
-    and the text of the pull request.
+    A folder that was played against a board becomes a submission to it: results, code of the agents, and the text of
+    the pull request.
     """
     name = directory.resolve().name
     with user_errors(directory):
@@ -137,7 +136,7 @@ def add(
     archive: Annotated[Path, typer.Argument(help="What `gpbandit submit` packed.")],
     directory: Annotated[Path, typer.Argument(help="The results folder that gets the runs.")],
 ) -> None:
-    """Add what another machine packed; it is marked as submitted until `gpbandit verify`."""
+    """Add results that another machine has packed. They count as submitted until `gpbandit verify`."""
     with user_errors(directory):
         received = exchange.add(archive, directory)
     _print_merge_result(received, directory)
@@ -148,29 +147,26 @@ def verify(
     row: Annotated[
         list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
     ] = None,
-    sample: Annotated[int | None, typer.Option(help="Only so many runs, chosen evenly over all, or by --seed.")] = None,
-    seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, as the hash of a commit.")] = None,
-    workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
-    yes: Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")] = False,
+    sample: Annotated[int | None, typer.Option(help="Play only so many runs, spread evenly or by --seed.")] = None,
+    seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, such as a commit hash.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    yes: Annotated[bool, typer.Option("--yes", help="Run the code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
     isolate: Annotated[
         bool | None,
         typer.Option(
             "--isolate/--no-isolate",
-            help="Play each agent in a process that has no environment to look up; by default those of a submission.",
+            help="Play each agent in a process without the environment. The default is so for submissions.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Re-run and compare traces: identical, agrees (on another machine), undecided or disagrees.
+    """Play runs again and compare them: identical, agrees (on another machine), undecided or disagrees.
 
-    Further repetitions are played where a run takes another course on another machine. Exits with 1 on a mismatch, or
-    if a run is undecided; what cannot be played here, for want of data, an extra or its code, is named and no mismatch.
-    Of a submission everything that can be told without its code is checked first, and nothing is played if that fails;
-    at the end its first choices are screened, and one that knows the best arm exits with 1 too.
+    The exit code is 1 if a run disagrees or is undecided. Runs that cannot be played here are named; they are no
+    mismatch. Of a submission the files are checked first, and nothing is played if that fails. At the end its first
+    choices are screened: an agent that knows the best arm is a mismatch too.
     """
-    if workers < 1:
-        raise UserError(f"--workers: expected at least 1, got {workers}")
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         submission = open_submission(directory, Path(scratch) / "submitted") if is_submission(directory) else None
         wrong = [] if submission is None else faults(submission)
@@ -227,7 +223,7 @@ def query(
     sql: Annotated[str, typer.Argument(help="SQL over the tables runs and traces.")],
     csv: Annotated[bool, typer.Option("--csv", help="Answer as CSV.")] = False,
 ) -> None:
-    """Answer a query over runs and traces, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
+    """Answer an SQL query, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
     with user_errors(directory):
         store = Store(results_folder(directory))
         try:

@@ -15,9 +15,9 @@ from rich.console import Console
 from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.against import opened
-from leaderboards.cli.completion import complete_agent, complete_suite
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.guarantee import verdict_lines
+from leaderboards.cli.listing import complete_agent, complete_suite
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import say, say_json, warn
@@ -57,14 +57,14 @@ def run(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            help="A further agent: an id or package.module:Class; may be repeated.", autocompletion=complete_agent
+            help="A further agent: an id, or package.module:Class. May be repeated.", autocompletion=complete_agent
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            help="Play only what --agent names and rank it among the runs of a board: `board` for the one that comes "
-            "with the package, or the path or address of one."
+            help="Play only what --agent names, and rank it among the runs of this board: its name, path or address, "
+            "or `board` for the board of the suite."
         ),
     ] = None,
     retry_failed: Annotated[
@@ -72,27 +72,26 @@ def run(
     ] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a run may take.")] = DEFAULT_TIMEOUT,
     checkpoint: Annotated[
-        float, typer.Option(min=1.0, help="Seconds after which a long run saves its state, again and again.")
+        float, typer.Option(min=1.0, help="Seconds between two saved states of a long run.")
     ] = DEFAULT_EVERY,
-    shard: Annotated[str | None, typer.Option(help="Only part i of N, as i/N; then `gpbandit merge`.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Play only part i of N, as i/N; then `gpbandit merge`.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     portable: Annotated[
         bool,
         typer.Option(
-            "--portable", help="Compute as every x86-64-v3 processor can: others get the same bits, as on boards."
+            "--portable", help="Compute as every x86-64-v3 processor can, so that all of them get the same bits."
         ),
     ] = False,
     audit: Annotated[
         bool,
-        typer.Option("--audit", help="Audit each run while it is played, as suites with a plan for it always are."),
+        typer.Option("--audit", help="Audit each run while it is played."),
     ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
-    """Play the missing runs of a suite; the same command resumes after an interruption.
+    """Play the missing runs of a suite. After an interruption the same command goes on.
 
-    Exits with 1 if a run crashed or timed out, now or before, or the data of an environment or the memory for a run
-    cannot be had.
+    The exit code is 1 if a run crashed or timed out, now or before, or if data or memory are missing.
     """
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
@@ -201,7 +200,7 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
         )
     if any(outcome.status not in ("skipped", LEFT) for outcome in report.failures):  # what does not fit does not then
         say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)
-    for text in report.edited:
+    for text in report.changed:
         say(f"  note: {text}", err=True)
     for env, reason in report.without_regret.items():
         say(f"  {env}: {reason}", err=True)

@@ -13,8 +13,8 @@ import agents
 from gpbandit_envs import datasets
 from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
-from leaderboards.cli.completion import complete_anything
 from leaderboards.cli.errors import UserError
+from leaderboards.cli.listing import complete_anything
 from leaderboards.cli.terminal import say
 from leaderboards.play.build import env_arguments
 from leaderboards.play.plugins import load_plugins
@@ -35,7 +35,7 @@ def show(
         ),
     ],
 ) -> None:
-    """Describe an environment, an agent or a suite: what it is, its arguments, what it needs, its reference."""
+    """Describe an environment, an agent or a suite: arguments, needs, reference."""
     load_plugins()
     rows = {row.id: row for row in (*ENVIRONMENTS, TABLE)}
     envs = [*rows, *(name for name in gym.registry if "/" in name and name not in rows)]

@@ -44,7 +44,7 @@ from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
 from leaderboards.store.store import Store
-from leaderboards.verify.edited import edited_since
+from leaderboards.verify.changed_code import changed_since
 from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
 
 __all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_traces"]
@@ -239,7 +239,7 @@ def _check_unedited(store: Store, ref: Ref) -> None:
     if is_installed(origin):
         return
     runs = [run for run in store.entries().values() if run.status == "done" and run.spec.agent.key == ref.key]
-    edited = edited_since(imported_files(origin, module_root(module, origin)), [run.finished for run in runs])
+    edited = changed_since(imported_files(origin, module_root(module, origin)), [run.finished for run in runs])
     if edited is not None:
         raise StoreError(
             f"{ref.label}: {edited}, and others would play other code than you did: play it anew into another folder "

@@ -44,7 +44,7 @@ class RunReport:
         without_data: Why the data of an environment cannot be had, by its label, for those of which they cannot. Their
             runs are recorded as skipped.
         without_regret: Why the regret on an environment is not known, by its label, for those where it is not.
-        edited: A sentence for each file of agents that is younger than runs that stay as they are.
+        changed: A sentence for each file of agents that is younger than runs that stay as they are.
         failed: How many crashed or timed out, now or before.
     """
 
@@ -53,7 +53,7 @@ class RunReport:
     failures: list[RunOutcome] = field(default_factory=list)
     without_data: Mapping[str, str] = field(default_factory=dict)
     without_regret: Mapping[str, str] = field(default_factory=dict)
-    edited: Sequence[str] = ()
+    changed: Sequence[str] = ()
     failed: int = 0
 
     @property

@@ -20,7 +20,7 @@ import leaderboards
 from leaderboards.archive.files import INDEX
 from leaderboards.archive.read import Board, Joined
 from leaderboards.cli.against import joined
-from leaderboards.cli.app import play
+from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
@@ -203,8 +203,8 @@ def test_against_needs_a_new_agent_and_a_board(own: Board, tmp_path: Path, monke
     with pytest.raises(ValueError, match="no board of suite 'other'"):
         leaderboards.run_suite(small_suite("other"), ["GP-EI"], out=tmp_path / "res", against="board")
     with pytest.raises(UserError, match="--against: expected --agent with it"):
-        play(["run", "quick", "--against", "board"])
+        execute(["run", "quick", "--against", "board"])
     with pytest.raises(UserError, match="--against: no board of suite 'quick' comes with the package"):
-        play(["run", "quick", "--agent", "GP-EI", "--against", "board"])
+        execute(["run", "quick", "--agent", "GP-EI", "--against", "board"])
     assert not (tmp_path / "res").exists()
     assert not (tmp_path / "results").exists()

@@ -29,7 +29,7 @@ from rich.console import Console
 from agents import Actions, Capabilities, Pending
 from agents.core.finite import FiniteArmAgent
 from leaderboards.archive.read import Board, board, pack_board
-from leaderboards.cli.app import play
+from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.build import build_agent
 from leaderboards.play.mean_gap import MEAN_GAP
@@ -234,16 +234,16 @@ def test_damaged_notes_cost_no_run(
     store.mark_verified([todo[0].key])
     directory = str(store.directory)
     if name == "audit":
-        assert play(["audit", directory, "--workers", "1", "--checkpoints", "3"]) in (0, None)
+        assert execute(["audit", directory, "--workers", "1", "--checkpoints", "3"]) in (0, None)
         path = next((store.directory / "audit").iterdir())
     else:
-        play(["page", directory])
+        execute(["page", directory])
         path = store.directory / name
     before = rows(Store(directory))
     damage(path)
     capsys.readouterr()
     with contextlib.suppress(UserError):  # a folder in the place of a page is in the way, and is named
-        play(["page", directory])
+        execute(["page", directory])
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err
     again = Store(directory)

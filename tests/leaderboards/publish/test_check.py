@@ -12,7 +12,7 @@ import pytest
 from gpbandit_envs.datasets import DataError
 from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.read import Board
-from leaderboards.cli.app import play
+from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.loops import are_portable, portable_environment
 from leaderboards.play.record import RunRecord, data_reason
@@ -106,7 +106,7 @@ def test_the_list_says_what_a_board_lacks(
     where, repetition = own.entry(one).spec.env.label, own.entry(one).spec.repetition
     monkeypatch.setattr(Board, "suite", lambda _: further)
     monkeypatch.setattr(Board, "entries", lambda _: left_out)
-    assert play(["board", "list"]) == 0
+    assert execute(["board", "list"]) == 0
     first, took, *missing = capsys.readouterr().out.splitlines()
     assert first.startswith("small: 35 of 48 runs of 3 agents")
     assert took == f"  took {spent([run.seconds for run in left_out.values()])}"
@@ -122,18 +122,18 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
     for name in index["files"]:
         index["files"][name]["source"]["fingerprint"] = "0" * 16
     (own.directory / INDEX).write_text(json.dumps(index))
-    assert play(["board", "list"]) == 0
+    assert execute(["board", "list"]) == 0
     assert (
         "small: 36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform"
         in capsys.readouterr().out
     )
-    assert play(["board", "check", "small", "--native", "--seed", "a", "--share", "0.1"]) == 0
+    assert execute(["board", "check", "small", "--native", "--seed", "a", "--share", "0.1"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("4 of 36 runs, chosen by a\n")
     assert "stale      GP-UCB, width 2: its code has changed since its runs were played" in said
     assert "4 identical, 0 agrees, 0 disagrees; 3 agents are stale" in said
     changed_total(own, 1.01, None)
-    assert play(["board", "renew", "small", "--native", "--seed", "a"]) == 1
+    assert execute(["board", "renew", "small", "--native", "--seed", "a"]) == 1
     said = capsys.readouterr().out
     assert "the same   Uniform: 2 runs, one of each task, are identical" in said
     assert "changed    GP-UCB, width 2, as on d = 1, repetition " in said
@@ -143,12 +143,12 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
 @pytest.mark.slow
 def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
     changed_total(own, 1.01, None)
-    assert play(["board", "check", "small", "--native", "--seed", "a", "--share", "1"]) == 1
+    assert execute(["board", "check", "small", "--native", "--seed", "a", "--share", "1"]) == 1
     assert f"30 identical, 0 agrees, {REPETITIONS} disagrees" in capsys.readouterr().out
     with pytest.raises(UserError, match="--share: expected"):
-        play(["board", "check", "small", "--native", "--seed", "a", "--share", "2"])
+        execute(["board", "check", "small", "--native", "--seed", "a", "--share", "2"])
     with pytest.raises(UserError, match="expected one of 'small'"):
-        play(["board", "check", "nothing"])
+        execute(["board", "check", "nothing"])
 
 
 def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
@@ -181,11 +181,11 @@ def test_a_board_is_played_and_checked_with_loops_that_all_processors_have(
         assert are_portable(run.origin.machine.loops) == bool(portable_environment())
     shutil.rmtree(own.directory)  # its runs have this processor's loops
     write_board(small_suite(repetitions=2), own.directory, store)
-    assert play(["board", "check", "small", "--share", "1", "--seed", "a"]) == 0
+    assert execute(["board", "check", "small", "--share", "1", "--seed", "a"]) == 0
     said = capsys.readouterr().out
     if portable_environment():
         assert "\n12 identical, 0 agrees, 0 disagrees" in said
-    assert play(["board", "check", "small", "--share", "1", "--seed", "a", "--native"]) == 0  # as Nehalem would
+    assert execute(["board", "check", "small", "--share", "1", "--seed", "a", "--native"]) == 0  # as Nehalem would
     assert ", 0 disagrees" in capsys.readouterr().out
 
 
@@ -204,7 +204,7 @@ def test_without_its_data_a_run_cannot_be_played_here(own: Board, tmp_path: Path
 
 
 def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert play(["board", "pack", "small", "--out", str(tmp_path / "x.zip")]) == 0
+    assert execute(["board", "pack", "small", "--out", str(tmp_path / "x.zip")]) == 0
     address = capsys.readouterr().out.strip()
     assert address.startswith(f"{tmp_path / 'x.zip'}#sha256=")
 

@@ -12,7 +12,7 @@ import pytest
 
 from leaderboards.api.run_suite import run_suite
 from leaderboards.archive.read import Board
-from leaderboards.cli.app import play
+from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.publish.holdout import LEVEL, HoldoutScore, worse
 from leaderboards.score.criteria import board_scores
@@ -69,8 +69,8 @@ def submitted(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (folder / f"{module}.py").write_text(AGENTS)
     (folder / "small.toml").write_text(SMALL)
     run = ["run", "small.toml", "--agent", f"{module}:{name}", "--against", "board", "--out", "res"]
-    assert play([*run, "--executor", "serial"]) == 0
-    assert play(["submit", "res", "--out", "sub"]) == 0
+    assert execute([*run, "--executor", "serial"]) == 0
+    assert execute(["submit", "res", "--out", "sub"]) == 0
 
 
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -96,12 +96,12 @@ def test_an_agent_that_draws_public_instances_again_is_found_by_others(
 ) -> None:
     submitted(tmp_path, monkeypatch, "Redraws")
     capsys.readouterr()
-    assert play(["verify", "sub", "--yes", "--sample", "1", "--workers", "2"]) == 0
+    assert execute(["verify", "sub", "--yes", "--sample", "1", "--workers", "2"]) == 0
     said = capsys.readouterr().out
     assert "1 of 1 runs agree" in said, "it plays alone as it does beside the environment"
     assert "NOT screen" not in said
     drawn = seeds(monkeypatch)
-    assert play(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "4"]) == 1
+    assert execute(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "4"]) == 1
     said = capsys.readouterr().out
     lines = said.splitlines()
     assert lines[0].startswith("NOT Redraws: ")
@@ -123,11 +123,11 @@ def test_an_agent_that_learns_agrees(
     assert len(Store("res").done_keys()) == 2 * REPETITIONS
     capsys.readouterr()
     seeds(monkeypatch)
-    assert play(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "3"]) == 0
+    assert execute(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "3"]) == 0
     assert capsys.readouterr().out.startswith("ok  Learns: ")
     (tmp_path / "sub" / "code" / "stray.py").write_text("")
     with pytest.raises(UserError, match=r"stray\.py: expected only files that submission\.json lists"):
-        play(["board", "holdout", "sub", "--yes"])
+        execute(["board", "holdout", "sub", "--yes"])
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_a_score_is_said_to_differ_as_seldom_as_promised() -> None:
 def test_what_is_neither_folder_nor_board_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"core-v3: expected the folder of a submission, or one of .* core-v2, "):
-        play(["board", "holdout", "core-v3"])
+        execute(["board", "holdout", "core-v3"])
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_a_board_alone_is_played_on_instances_of_a_new_seed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(secrets, "randbits", lambda _bits: 987_654_321)
-    assert play(["board", "holdout", "small", "--repetitions", "4"]) == 0
+    assert execute(["board", "holdout", "small", "--repetitions", "4"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     rows, order = lines[:3], lines[3:]
     scores = board_scores(summarise(own))

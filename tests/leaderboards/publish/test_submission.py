@@ -20,7 +20,7 @@ import pytest
 
 import leaderboards
 from leaderboards.archive.read import Board
-from leaderboards.cli.app import play
+from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
@@ -31,7 +31,7 @@ from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
-from leaderboards.verify.edited import _own_files
+from leaderboards.verify.changed_code import _own_files
 from leaderboards.verify.fingerprint import imported_files
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, compare, parting, settled
 from leaderboards.work.executors import SerialExecutor
@@ -70,7 +70,9 @@ def here(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: p
     (tmp_path / "small.toml").write_text(SMALL)
     assert small_suite().frozen().environments  # the same tasks as those of the board
     id = f"{module}:Mine"
-    assert play(["run", "small.toml", "--agent", id, "--against", "board", "--out", "res", "--executor", "serial"]) == 0
+    assert (
+        execute(["run", "small.toml", "--agent", id, "--against", "board", "--out", "res", "--executor", "serial"]) == 0
+    )
     return tmp_path, id
 
 
@@ -78,7 +80,7 @@ def test_only_the_new_agent_plays_and_is_ranked_among_all(here: Here, capsys: py
     folder, _ = here
     assert set(Store(folder / "res").runs()["agent"]) == {"Mine"}
     assert len(Store(folder / "res").done_keys()) == 2 * REPETITIONS
-    assert play(["run", "small.toml", "--agent", here[1], "--against", "board", "--out", "res"]) == 0
+    assert execute(["run", "small.toml", "--agent", here[1], "--against", "board", "--out", "res"]) == 0
     said = capsys.readouterr().out
     assert "4 agents that played all of it" in said
     assert "  Mine  " in said.replace("=", " ") or "Mine  (mean rank" in said
@@ -89,7 +91,7 @@ def test_only_the_new_agent_plays_and_is_ranked_among_all(here: Here, capsys: py
 def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsys: pytest.CaptureFixture[str]) -> None:
     folder, id = here
     module = id.partition(":")[0]
-    assert play(["submit", "res"]) == 0
+    assert execute(["submit", "res"]) == 0
     made = folder / "res-submission"
     assert sorted(path.name for path in (made / "code").iterdir()) == [f"{module}.py", f"{module}_helper.py"]
     text = (made / "PULL_REQUEST.md").read_text()
@@ -97,11 +99,11 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     assert "| **Mine** |" in text
     for name in ("Uniform", "EpsGreedy", "GP-UCB, width 2"):
         assert f"| {name} |" in text
-    assert play(["verify", "res-submission", "--yes", "--sample", "3", "--seed", "abc", "--workers", "1"]) == 0
+    assert execute(["verify", "res-submission", "--yes", "--sample", "3", "--seed", "abc", "--workers", "1"]) == 0
     said = capsys.readouterr().out
     assert said.count("identical") == 3
     assert "3 of 3 runs agree" in said
-    assert play(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"]) == 0
+    assert execute(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"]) == 0
     now = Board(own.directory)
     runs = now.runs()
     assert set(runs.loc[runs["agent"] == "Mine", "standing"]) == {"verified"}
@@ -109,7 +111,7 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     source = now.index.files["mine.parquet"].source
     assert (source.by, source.code) == ("someone", "https://example.org")
     with pytest.raises(UserError, match="Mine is on the board already"):
-        play(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"])
+        execute(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"])
 
 
 def test_what_a_folder_holds_is_not_lost(here: Here) -> None:
@@ -117,17 +119,17 @@ def test_what_a_folder_holds_is_not_lost(here: Here) -> None:
     (folder / "thesis" / "code").mkdir(parents=True)
     (folder / "thesis" / "code" / "chapter.py").write_text("x = 1\n")
     with pytest.raises(UserError, match=r"thesis holds other files: give a new folder"):
-        play(["submit", "res", "--out", "thesis"])
+        execute(["submit", "res", "--out", "thesis"])
     assert (folder / "thesis" / "code" / "chapter.py").is_file()
-    assert play(["submit", "res"]) == 0
+    assert execute(["submit", "res"]) == 0
     text = folder / "res-submission" / "PULL_REQUEST.md"
     again = text.with_name("PULL_REQUEST-new.md")
     made = text.read_text()
-    assert play(["submit", "res"]) == 0
+    assert execute(["submit", "res"]) == 0
     assert not again.exists(), "nothing was written into it yet"
     for words in (made.replace("\n...\n", "\nIt is greedy.\n"), made + "It is greedy.\n"):
         text.write_text(words)
-        assert play(["submit", "res"]) == 0
+        assert execute(["submit", "res"]) == 0
         assert text.read_text() == words
         assert again.read_text() == made
         again.unlink()
@@ -140,9 +142,9 @@ def test_code_that_was_edited_after_its_runs_is_not_packed(here: Here) -> None:
     os.utime(helper, (later, later))
     edited = rf"Mine: {helper.name} was changed after {2 * REPETITIONS} of these runs were played, .*--same-code"
     with pytest.raises(UserError, match=edited):
-        play(["submit", "res"])
+        execute(["submit", "res"])
     assert not (folder / "res-submission").exists()
-    assert play(["submit", "res", "--same-code"]) == 0
+    assert execute(["submit", "res", "--same-code"]) == 0
     assert (folder / "res-submission" / "code" / helper.name).is_file()
 
 
@@ -169,7 +171,7 @@ def test_only_done_runs_are_packed_and_the_others_are_named(
     store.write(RunRecord(one, "crashed", reason="it broke"))
     store.write(*(RunRecord(spec, "crashed", reason="it broke") for spec in bad))
     done = len(Store(folder / "res").done_keys())
-    assert play(["submit", "res", "--out", "sub", "--same-code"]) == 0
+    assert execute(["submit", "res", "--out", "sub", "--same-code"]) == 0
     said = capsys.readouterr().out
     assert (
         f"sub: {done} runs of Mine\n  left out: 12 runs of Bad: crashed\n  left out: 1 runs of Mine: crashed\n" in said
@@ -240,7 +242,7 @@ def test_one_changed_reward_is_found(
             there.setattr(run_file, "origin", lambda: made_there)
         forged(store, change)
     make_submission(folder / "res", folder / "sub")
-    assert play(["verify", "sub", "--yes", "--row", target[:12], "--workers", "1"]) == 1
+    assert execute(["verify", "sub", "--yes", "--row", target[:12], "--workers", "1"]) == 1
     said = capsys.readouterr().out
     assert f"NOT {target[:8]} Mine on " in said
     assert "reward differs first at t = 42" in said
@@ -263,7 +265,7 @@ def test_the_trace_of_a_better_agent_is_found_and_named(
 
     forged(Store(folder / "res"), change)
     make_submission(folder / "res", folder / "sub")
-    assert play(["verify", "sub", "--yes", "--sample", "2", "--workers", "1"]) == 1
+    assert execute(["verify", "sub", "--yes", "--sample", "2", "--workers", "1"]) == 1
     said = capsys.readouterr().out
     assert "0 of 2 runs agree" in said
     assert f"NOT {2 * REPETITIONS} runs of Mine are those of GP-UCB, width 2 on the board, bit for bit" in said
@@ -292,12 +294,12 @@ def test_a_row_without_code_is_found_before_anything_is_played(
         for name in kept:
             shutil.copyfile(folder / name, code / name)
         path.write_text(json.dumps(changed))
-        assert play(["verify", "sub", "--yes"]) == 1
+        assert execute(["verify", "sub", "--yes"]) == 1
         said = capsys.readouterr().out
         assert expected in said
         assert "runs agree" not in said
         with pytest.raises(UserError, match="is not added: Mine: row without code"):
-            play(["board", "add", "sub", "--by", "someone", "--code", "somewhere"])
+            execute(["board", "add", "sub", "--by", "someone", "--code", "somewhere"])
 
 
 def test_code_that_is_not_what_was_listed_is_not_run(here: Here, tmp_path: Path) -> None:
@@ -350,7 +352,7 @@ def test_a_file_that_is_not_listed_is_refused_and_named(
         open_submission(folder / "sub", tmp_path / "a")
     for command in (["verify", "sub", "--yes"], ["board", "add", "sub", "--by", "someone", "--code", "somewhere"]):
         with pytest.raises(UserError, match=r"expected only files that submission\.json lists"):
-            play(command)
+            execute(command)
     assert "runs agree" not in capsys.readouterr().out
 
 
@@ -436,7 +438,7 @@ def test_code_that_changes_the_environment_is_found(
     forged(Store(folder / "res"), change)
     make_submission(folder / "res", folder / "sub", same_code=True)
     before = list(sys.path), dict(os.environ)
-    assert play(["verify", "sub", "--yes", "--sample", "2", "--workers", "1", how]) == 1
+    assert execute(["verify", "sub", "--yes", "--sample", "2", "--workers", "1", how]) == 1
     said = capsys.readouterr().out
     assert said.count(f"{where} differs first at t = ") == 2
     assert "0 of 2 runs agree" in said
@@ -511,7 +513,7 @@ def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(
 ) -> None:
     shutil.copytree(made[0].directory, tmp_path / "res")
     monkeypatch.chdir(tmp_path)
-    assert play(["submit", "res"]) == 0
+    assert execute(["submit", "res"]) == 0
     assert pack(tmp_path / "res", tmp_path / "again.zip") == 2 * 3 * REPETITIONS
     assert (tmp_path / "res.zip").stat().st_size == pytest.approx((tmp_path / "again.zip").stat().st_size, rel=0.01)
 

@@ -12,10 +12,10 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import imported_files, module_root
 
-__all__ = ["edited_agents", "edited_since"]
+__all__ = ["changed_agents", "changed_since"]
 
 
-def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
+def changed_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
     """A sentence for each file of agents that is younger than done runs of theirs among `specs`, by its date.
 
     Looked at are the modules of classes that are named `module:Class` and that this process has imported, with the
@@ -32,13 +32,13 @@ def edited_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is None or not Path(file).is_file():
             continue
-        edited = edited_since(_own_files(Path(file), module), times)
-        if edited is not None:
-            found.append(f"{edited}, which stay as they are; another folder (--out, out=) has all of them played anew")
+        changed = changed_since(_own_files(Path(file), module), times)
+        if changed is not None:
+            found.append(f"{changed}, which stay as they are; another folder (--out, out=) has all of them played anew")
     return found
 
 
-def edited_since(files: Iterable[Path], finished: Iterable[float]) -> str | None:
+def changed_since(files: Iterable[Path], finished: Iterable[float]) -> str | None:
     """Which of the files is younger than runs that were `finished` then, and than how many; None if none is.
 
     Dates are all that is known: a copy or a checkout makes a file younger too.
