@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 
 import agents
 from agents import Feedback, Pending
-from agents.core.widths import DualMixture
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -294,7 +293,7 @@ def dmm_case(n_arms: int) -> Case:
             agent.observe(Feedback.of([t], arms[t : t + 1], rewards[t : t + 1]))
         return (time.process_time() - start) / T_DUAL
 
-    n = len(DualMixture().grid)
+    n = 6  # regularisers of "dmm"
     return Case(
         f"step of GP-UCB with DMM, {n} regularisers, A = {n_arms:,}, T = {T_DUAL}, over {n} plain steps",
         1 / 1.3,

@@ -66,6 +66,6 @@ class UncertaintySampling(UCBAgent):
         return np.array(picks, np.int64)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
-        if isinstance(schedule, NonAdaptive):
+        if schedule.chosen_blindly == "all":
             return "" if self._own_pulls_alone else "its theorem asks for pulls that were all chosen without feedback"
         return super().unmet_condition(schedule)

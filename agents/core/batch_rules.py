@@ -10,11 +10,16 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from agents.core.batch import Batch
+from agents.core.beliefs import Beliefs
 from agents.core.local_sums import LocalSums
+from agents.core.protocol import Actions, Pending
 from gpbandit_envs.arguments import as_count, as_number
 
 __all__ = [
+    "BatchOfArms",
     "BatchRule",
     "FixedRule",
     "GlobalLocalRule",
@@ -29,7 +34,58 @@ def _threshold(value: float) -> float:
 
 
 class BatchRule(ABC):
+    """Chooses the picks of a batch by their upper bounds, and says when it is complete."""
+
+    @abstractmethod
+    def picks(
+        self, beliefs: Beliefs, width: float, n: int, pending: Pending, rng: np.random.Generator
+    ) -> tuple[Actions, bool]:
+        """Up to `n` actions by `mean + width * sd`, none to wait for feedback; and whether the batch ends with them.
+
+        Args:
+            beliefs: The mean as of the last feedback, and the variances.
+            width: The width of this batch.
+            n: At most so many.
+            pending: Open evaluations, those of this batch among them.
+            rng: Draws what a search on a box needs.
+        """
+
+    def begin(self) -> None:  # noqa: B027
+        """A new batch begins with the next picks."""
+
+
+class SequentialRule(BatchRule):
+    """Every evaluation is a batch."""
+
+    def picks(
+        self, beliefs: Beliefs, width: float, n: int, pending: Pending, rng: np.random.Generator
+    ) -> tuple[Actions, bool]:
+        return pending.actions[:0] if len(pending) else beliefs.maximise_bound(width, rng), True
+
+
+class BatchOfArms(BatchRule):
     """Decides after each pick whether the batch is complete; the pick that completes it still belongs to it."""
+
+    _batch: Batch | None = None
+
+    def begin(self) -> None:
+        self._batch = None
+
+    def picks(
+        self, beliefs: Beliefs, width: float, n: int, pending: Pending, rng: np.random.Generator
+    ) -> tuple[Actions, bool]:
+        closed = False
+        if self._batch is None:
+            self._batch = beliefs.arms.new_batch(width, pending.actions)
+            closed = self.start(self._batch)
+        batch, known = self._batch, len(self._batch.picks)
+        while not closed and (left := n + known - len(batch.picks)) > 0:
+            arm, count = batch.propose(left)
+            count, closed = self.admit(batch, arm, count)
+            batch.take(count)
+            if not closed:
+                self.take_sure(batch, left - count)
+        return np.array(batch.picks[known:], np.int64), closed
 
     @abstractmethod
     def start(self, builder: Batch) -> bool:
@@ -42,23 +98,12 @@ class BatchRule(ABC):
         `builder` has proposed these picks and not taken them yet.
         """
 
-    def take_sure(self, builder: Batch, limit: int) -> None:  # noqa: B027
+    def take_sure(self, builder: Batch, limit: int) -> None:
         """Let `builder` take at most `limit` picks that certainly do not end the batch, where it is quick in that."""
 
 
 @dataclass
-class SequentialRule(BatchRule):
-    """Every pick is a batch."""
-
-    def start(self, builder: Batch) -> bool:
-        return builder.n_pending > 0
-
-    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        return 1, True
-
-
-@dataclass
-class FixedRule(BatchRule):
+class FixedRule(BatchOfArms):
     """At most `size` pulls are open at a time.
 
     With feedback on request these are batches of `size` (GP-BUCB with `fb[t] = floor((t - 1) / B) B`).
@@ -81,7 +126,7 @@ class FixedRule(BatchRule):
 
 
 @dataclass
-class SumRule(BatchRule):
+class SumRule(BatchOfArms):
     """Ends when `1 + sum_{s in batch} lev_fb(x_s) > c` (BBKB Alg. 1, line 5, with lev where the text has its root).
 
     Attributes:
@@ -110,7 +155,7 @@ class SumRule(BatchRule):
 
 
 @dataclass
-class ProductRule(BatchRule):
+class ProductRule(BatchOfArms):
     """Ends when `prod_{s in batch} (1 + lev_{s-1}(x_s)) > c` (GP-AUCB as in BBKB's Alg. 2).
 
     Attributes:

@@ -13,8 +13,8 @@ maximiser needs it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,15 +23,18 @@ from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfi
 from agents.core.batch import Batch, LazyBatch, RowBatch
 from agents.core.existing_data import per_pull_leverage, sequential_leverage
 from agents.core.finite import Offer, group_pulls
-from agents.core.gp_settings import Model
+from agents.core.gp_settings import Model, WidthContext
+from agents.core.guarantees import Sketch
 from agents.core.protocol import Action, Actions, Feedback
 from agents.core.space import BoxSpace, Search
-from agents.core.widths import WidthContext
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
+
+if TYPE_CHECKING:  # a schedule knows its beliefs
+    from agents.core.widths import WidthSchedule
 
 __all__ = ["ArmBeliefs", "Beliefs", "BoxBeliefs", "ExactBeliefs", "PooledBeliefs"]
 
@@ -50,6 +53,8 @@ class Beliefs(ABC):
         sum_log_leverage: `sum_s log(1 + lev(x_s))`, with the leverage score before the feedback that brought `x_s`.
         sum_log_3_leverage: `sum_s log(1 + 3 lev(x_s))`, likewise.
         offered: The arms among which `maximise` and `recommend` choose.
+        refuted: Whether the data of the episode have refuted the stated norm, noise or kernel. Only `DualBeliefs` tell;
+            from then on they leave out the bounds that are refuted, and the rest have no guarantee.
     """
 
     def __init__(self, problem: Problem, model: Model) -> None:
@@ -57,6 +62,17 @@ class Beliefs(ABC):
         self.offered = Offer.all(problem)
         self.n_pulls = 0
         self.sum_log_leverage = self.sum_log_3_leverage = 0.0
+        self.refuted = False
+
+    @property
+    def arms(self) -> ArmBeliefs[Any]:
+        """These beliefs, where they are about finite arms."""
+        raise TypeError(f"{self.problem.name} is a box, and has no arms")
+
+    @property
+    def box(self) -> BoxBeliefs:
+        """These beliefs, where they are about a box."""
+        raise TypeError(f"{self.problem.name} has a finite set of arms, and is no box")
 
     @property
     @abstractmethod
@@ -76,6 +92,23 @@ class Beliefs(ABC):
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         """The action of largest score, as an array of one; ties between arms go to the lowest index."""
 
+    def maximise_bound(self, width: float, rng: np.random.Generator) -> Actions:
+        """The action of largest upper bound `mean + width * sd`, as an array of one."""
+        return self.maximise(UpperConfidenceBound(width), rng)
+
+    def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> float:
+        """The width of the bounds that choose next, by a schedule whose inputs `context` computes."""
+        return schedule.now(context)
+
+    def band(self, X: Float[np.ndarray, "n d"], width: float) -> tuple[np.ndarray, np.ndarray]:
+        """Middle and half-width of the confidence band at points, for rewards less the prior mean."""
+        mean, variance = self.at(X)
+        return mean, width * np.sqrt(variance)
+
+    @abstractmethod
+    def random(self, rng: np.random.Generator) -> Actions:
+        """One action drawn uniformly, on arms among those offered."""
+
     @property
     @abstractmethod
     def incumbent(self) -> float:
@@ -92,9 +125,13 @@ class Beliefs(ABC):
     def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """Posterior mean and Bayesian variance at points."""
 
-    @abstractmethod
+    def sketch(self) -> Sketch | None:
+        """The sketched posterior; None where it is exact."""
+        return None
+
     def diagnostics(self) -> Mapping[str, float]:
         """Plain numbers about the posterior."""
+        return {"information_gain": self.information_gain}
 
     def width_context(self, **more: float) -> WidthContext:
         """The inputs of a confidence width; `more` are fields that the posterior does not determine."""
@@ -154,6 +191,10 @@ class ArmBeliefs(Beliefs, Generic[P]):
         self.sum_log_3_leverage += float(counts @ np.log1p(3 * leverage))
 
     @property
+    def arms(self) -> ArmBeliefs[Any]:
+        return self
+
+    @property
     def features(self) -> Float[np.ndarray, "A d"]:
         """Features of all arms."""
         assert self.problem.arms is not None
@@ -181,9 +222,13 @@ class ArmBeliefs(Beliefs, Generic[P]):
         return LazyBatch(self.posterior, width, pending)
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
-        if isinstance(score, UpperConfidenceBound):
-            return np.array([self.best_score(score.width)])
         return np.array([self.offered.best(self._scores(score))])
+
+    def maximise_bound(self, width: float, rng: np.random.Generator) -> Actions:
+        return np.array([self.best_score(width)])
+
+    def random(self, rng: np.random.Generator) -> Actions:
+        return self.offered.draw(1, rng)
 
     @property
     def incumbent(self) -> float:
@@ -201,7 +246,7 @@ class ArmBeliefs(Beliefs, Generic[P]):
 
     def diagnostics(self) -> Mapping[str, float]:
         return {
-            "information_gain": self.information_gain,
+            **super().diagnostics(),
             "d_eff": self.effective_dimension,
             "unique_arms": float(np.count_nonzero(self.counts)),
         }
@@ -289,6 +334,10 @@ class BoxBeliefs(Beliefs):
         self._means, self._variances = self.posterior.at(self.X)
 
     @property
+    def box(self) -> BoxBeliefs:
+        return self
+
+    @property
     def information_gain(self) -> float:
         return self._information_gain
 
@@ -317,6 +366,9 @@ class BoxBeliefs(Beliefs):
     def maximise(self, score: Score, rng: np.random.Generator) -> Actions:
         return self._maximise(PosteriorScore(score, self.posterior), rng)
 
+    def random(self, rng: np.random.Generator) -> Actions:
+        return self.space.random(1, rng)
+
     def maximise_draw(self, n_features: int, rng: np.random.Generator) -> Actions:
         """The maximiser of a joint draw by `n_features` random Fourier features, as an array of one."""
         return self._maximise(draw_path(self.model.kernel, self.X, self.y, self.model.lam, rng, n_features), rng)
@@ -338,6 +390,3 @@ class BoxBeliefs(Beliefs):
 
     def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         return self.posterior.at(X)
-
-    def diagnostics(self) -> Mapping[str, float]:
-        return {"information_gain": self.information_gain}

@@ -1,4 +1,4 @@
-"""The confidence band that intersects those of several regularisers, on arms and on a box.
+"""DMM: the intersection of the bands of several regularisers; its schedules, and its beliefs on arms and on a box.
 
 | symbol | meaning |
 |---|---|
@@ -14,23 +14,254 @@ Posteriors share kernel rows and nothing else, so a pull costs as many rank-one 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from math import inf, log, sqrt
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.beliefs import Beliefs, BoxBeliefs, ExactBeliefs
-from agents.core.gp_settings import Model
+from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
+from agents.core.gp_settings import Model, WidthContext
+from agents.core.guarantees import Deviation
 from agents.core.protocol import Actions
 from agents.core.space import Search
-from agents.core.widths import DualBand, Evidence
+from agents.core.widths import AnalyticMixture, WidthSchedule, log_ratio_of
+from gpbandit_envs.arguments import positive_number, shown
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
-from gpbandit_envs.problem import InitialData, Problem
+from gpbandit_envs.problem import Approximation, InitialData, Problem
 
-__all__ = ["DualArmBeliefs", "DualArms", "DualBeliefs", "DualBoxBeliefs", "intersection"]
+__all__ = [
+    "DualArmBeliefs",
+    "DualArms",
+    "DualBand",
+    "DualBeliefs",
+    "DualBoxBeliefs",
+    "DualMixture",
+    "Evidence",
+    "LikelihoodRatio",
+    "SlackMixture",
+    "intersection",
+]
+
+_ROUNDING = 1e-9  # relative error of a misfit, many times that of its sum
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the feedback tells a dual mixture. `y` is without the scatter of feedback on one arm that came together.
+
+    Attributes:
+        misfits: `a y^T (K_t + a I)^-1 y` for each regulariser of the grid, shape (G,), unit of y^2.
+        scatter: The part of each misfit that is scatter of feedback on one arm that came at different times, unit of
+            y^2: the same for all.
+        squared_errors: `sum_s (y_s - mean_{s-1}(x_s))^2`, of the posterior mean with `lam` as of before the feedback.
+    """
+
+    misfits: Float[np.ndarray, " G"]
+    scatter: float = 0.0
+    squared_errors: float = 0.0
+
+
+@dataclass(frozen=True)
+class DualBand:
+    """The intersection of `mean_a +- (w sd_a + slack)` over regularisers `a` and rows of factors `w`.
+
+    Attributes:
+        factors: `w` of each row and each regulariser, shape (P, G); infinite where the data refute it.
+        slacks: What each row adds, shape (P,), unit of the reward.
+    """
+
+    factors: Float[np.ndarray, "P G"]
+    slacks: Float[np.ndarray, " P"]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the data refute one of them."""
+        return bool(np.isinf(self.factors).any())
+
+
+@dataclass(frozen=True)
+class DualMixture(WidthSchedule):
+    """DMM: the intersection of the bands of several regularisers, all valid on the event of `AnalyticMixture`.
+
+    With `mean_a, sd_a` the posterior of the same data with noise variance `a` in the place of `lam`,
+    `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x)` where
+    `rad_a^2 = R_t^2 + a F^2 - a y^T (K_t + a I)^-1 y` and
+    `R_t^2 = lam y^T (K_t + lam I)^-1 y + R^2 (2 gamma + 2 log(1 / delta))`.
+    At `a = lam` this is `AnalyticMixture`, which is what the schedule itself returns; the policy intersects the bands.
+
+    Every `a > 0` is a Lagrange multiplier of the same convex programme, so a larger grid costs no probability.
+    `rad_a^2 < 0` does not happen on the event: it refutes `F`, `R` or the kernel.
+
+    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the DMM bound.
+
+    Attributes:
+        grid: Regularisers in units of `lam`, numbers > 0; 1, whose posterior the radius needs, is always among them,
+            and first.
+    """
+
+    assumes = "norm"
+    theorem = "Flynn and Reeb (2025), DMM"
+    any_lam: ClassVar[bool] = True
+    regret_as: ClassVar[Literal["theory", "amm", ""]] = "amm"
+
+    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+    def __post_init__(self) -> None:
+        try:
+            given = [positive_number("grid", ratio) for ratio in self.grid]
+        except (TypeError, ValueError):
+            given = []
+        if not given:
+            raise ValueError(
+                f"grid: expected finite numbers > 0, in units of lam and of moderate size, got {shown(self.grid)}"
+            )
+        object.__setattr__(self, "grid", (1.0, *sorted(set(given) - {1.0})))
+
+    def __call__(self, context: WidthContext) -> float:
+        return AnalyticMixture()(context)
+
+    @property
+    def settings(self) -> list[str]:
+        return [field.name for field in dataclass_fields(self)]  # it is no multiple of a standard deviation
+
+    def check_policy(self, upper_bound_alone: bool, doubling: bool) -> None:
+        if not upper_bound_alone:
+            raise ValueError(f"width: a dual mixture is for GP-UCB; expected another width, got {self!r}")
+        if doubling:
+            raise ValueError(
+                "width: a dual mixture is for no norm that is doubled, for a norm that is refuted has no radius; "
+                f"expected another width, got {self!r}"
+            )
+
+    def arm_beliefs(
+        self, problem: Problem, model: Model, data: InitialData | None, pairs: tuple[Approximation, ...]
+    ) -> ArmBeliefs[Any]:
+        return DualArmBeliefs(problem, model, data, self, pairs)
+
+    def box_beliefs(
+        self,
+        problem: Problem,
+        model: Model,
+        search: Search,
+        data: InitialData | None,
+        pairs: tuple[Approximation, ...],
+    ) -> BoxBeliefs:
+        return DualBoxBeliefs(problem, model, search, data, self, pairs)
+
+    def factors(self, context: WidthContext, misfits: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+        """`rad_a / sqrt(a)` for each regulariser of the grid; infinite where the data refute the bound.
+
+        Args:
+            context: The inputs of the width.
+            misfits: `a y^T (K_t + a I)^-1 y` for each, less what is the same for all of them.
+        """
+        return self._factors(
+            context, misfits, misfits[0], context.noise_std**2 * log_ratio_of(context), context.norm_bound
+        )
+
+    def _factors(
+        self, context: WidthContext, misfits: Float[np.ndarray, " G"], misfit: float, radius: float, norm: float
+    ) -> Float[np.ndarray, " G"]:
+        """The same where `R_t^2 = misfit + radius`, for a norm of its own."""
+        c, a = context, context.lam * np.array(self.grid)
+        terms = radius + a * norm**2
+        squares = terms + (misfit - misfits)
+        # A difference of misfits has their rounding, which is no evidence; k(x, x) + lam knows lam to an eps of k.
+        rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
+        factors = np.sqrt(np.maximum(squares, 0.0) / a)
+        factors[squares < -rounding] = inf
+        return factors
+
+    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
+        """The band after the feedback so far.
+
+        Args:
+            context: The inputs of the width.
+            evidence: What the feedback tells.
+            pairs: What the mean is near; a band for a mean of bounded norm does not read them.
+        """
+        del pairs
+        return DualBand(self.factors(context, evidence.misfits)[None], np.zeros(1))
+
+    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+        """The width that is logged: that of the band at `a = lam`, before others are intersected."""
+        del band
+        return self(context)
+
+
+@dataclass(frozen=True)
+class SlackMixture(DualMixture):
+    """DMM with slack, for a mean that is only near the RKHS: all pairs of a norm F and a distance eps are intersected.
+
+    Let some function of norm at most F differ from the mean by at most eps everywhere. The event of `DualMixture` holds
+    for any mean, and on it `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x) + eps`, where
+    `rad_a^2 = (R_t + eps sqrt(t))^2 + a F^2 - a y^T (K_t + a I)^-1 y`. Scatter of feedback on one arm is in `R_t^2` and
+    in the last term alike, and says nothing of the function; without it `R_t`, and with it the slack, is smaller.
+    With eps = 0 it is DMM. Proof: `docs/math/slack.md`.
+
+    What the distance adds is `2 eps sqrt(t) R_t + eps^2 t` for every `a`, so that larger regularisers than DMM's pay.
+
+    Attributes:
+        grid: As for `DualMixture`.
+    """
+
+    theorem = "DMM with slack (docs/math/slack.md)"
+    tolerates: ClassVar[frozenset[Deviation]] = frozenset({"sup"})
+    regret_as: ClassVar[Literal["theory", "amm", ""]] = ""  # its band is within no width whose regret is known
+
+    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
+
+    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
+        c, t = context, context.t - 1
+        log_ratio = c.noise_std**2 * log_ratio_of(c)
+        R = sqrt(max(float(evidence.misfits[0]) - evidence.scatter + log_ratio, 0.0))
+        rows = []
+        for F, eps in pairs:
+            reach = 2 * eps * sqrt(t) * R + eps**2 * t
+            rows.append(self._factors(c, evidence.misfits, evidence.misfits[0], log_ratio + reach, F))
+        return DualBand(np.array(rows), np.array([pair.distance for pair in pairs]))
+
+    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+        return float(band.factors[:, 0].min())
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio(DualMixture):
+    """The likelihood-ratio confidence sequence with weights 1, and a bounded norm, by the dual bands of `DualMixture`.
+
+    `sum_s (y_s - f(x_s))^2 <= sum_s (y_s - mean_{s-1}(x_s))^2 + 2 R^2 log(1 / delta)` with the ridge estimator of the
+    pulls before, for all times at once: each factor `exp(((y_s - f(x_s))^2 - (y_s - mean_{s-1}(x_s))^2) / (2 R^2))` has
+    a conditional mean of at most 1, whatever predictable number stands for the estimate. Any `lam` will do. The
+    right-hand side takes the place of `R_t^2`; the event is another one than that of `DualMixture`.
+
+    The paper's weights below 1, which keep early errors of the estimate out of the sum, are not here.
+
+    Reference: Emmenegger, Mutny and Krause (2023), Likelihood ratio confidence sets for sequential decision making,
+    Algorithm 1; its estimator is the penalised maximum of the likelihood, which for Gaussian noise is the ridge
+    estimator.
+
+    Attributes:
+        grid: As for `DualMixture`.
+    """
+
+    theorem = "Emmenegger et al. (2023), Algorithm 1 with weights 1"
+    regret_as: ClassVar[Literal["theory", "amm", ""]] = ""
+
+    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
+        del pairs
+        c = context
+        radius = 2 * c.noise_std**2 * log(1 / c.delta)
+        row = self._factors(c, evidence.misfits, evidence.squared_errors, radius, c.norm_bound)
+        return DualBand(row[None], np.zeros(1))
+
+    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+        return float(band.factors[0, 0])
 
 
 class DualArms:
@@ -69,7 +300,17 @@ class DualArms:
 
 
 class DualBeliefs(Beliefs):
-    """Beliefs with a posterior for each regulariser of a grid."""
+    """Beliefs with a posterior for each regulariser of a grid, and the intersection of their bands.
+
+    Attributes:
+        mixture: The schedule whose band it is.
+        pairs: What the mean is near.
+        intersected: The band since `next_width` was last called.
+    """
+
+    mixture: DualMixture
+    pairs: tuple[Approximation, ...]
+    intersected: DualBand
 
     @property
     @abstractmethod
@@ -77,14 +318,22 @@ class DualBeliefs(Beliefs):
         """What the feedback so far tells."""
 
     @abstractmethod
-    def maximise_upper(self, band: DualBand, rng: np.random.Generator) -> Actions:
-        """The action of largest `upper`, as an array of one."""
-
-    @abstractmethod
-    def bounds(
-        self, X: Float[np.ndarray, "n d"], band: DualBand
-    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    def bounds(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         """`lower` and `upper` at points; `lower` exceeds `upper` where bounds contradict each other."""
+
+    def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> float:
+        known = context()
+        self.intersected = self.mixture.band(known, self.evidence, self.pairs)
+        self.refuted |= self.intersected.refuted
+        return self.mixture.plain_width(known, self.intersected)
+
+    def band(self, X: Float[np.ndarray, "n d"], width: float) -> tuple[np.ndarray, np.ndarray]:
+        """The middle of the intersection and half of it, 0 where it is empty."""
+        lower, upper = self.bounds(X)
+        return 0.5 * (lower + upper), np.maximum(0.5 * (upper - lower), 0.0)
+
+    def diagnostics(self) -> Mapping[str, float]:
+        return {**super().diagnostics(), "refuted": float(self.refuted)}
 
 
 class DualArmBeliefs(DualBeliefs, ExactBeliefs):
@@ -92,17 +341,24 @@ class DualArmBeliefs(DualBeliefs, ExactBeliefs):
 
     Args:
         problem, model, data: As for `ArmBeliefs`.
-        grid: Regularisers in units of `lam`, the first of them 1.
+        mixture, pairs: As for `DualBeliefs`.
     """
 
-    def __init__(self, problem: Problem, model: Model, data: InitialData | None, grid: tuple[float, ...]) -> None:
-        self._grid = grid
+    def __init__(
+        self,
+        problem: Problem,
+        model: Model,
+        data: InitialData | None,
+        mixture: DualMixture,
+        pairs: tuple[Approximation, ...],
+    ) -> None:
+        self.mixture, self.pairs = mixture, pairs
         self._squares, self._squared_errors = np.zeros(problem.n_arms), 0.0
         super().__init__(problem, model, data)
 
     def _prior(self) -> ExactPosterior:
         posterior = super()._prior()
-        self._dual = DualArms(posterior, self._grid)
+        self._dual = DualArms(posterior, self.mixture.grid)
         return posterior
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -119,13 +375,11 @@ class DualArmBeliefs(DualBeliefs, ExactBeliefs):
         between = self._squares[pulled] - posterior.sums[pulled] ** 2 / posterior.n[pulled]
         return Evidence(self._dual.misfits(), max(float(between.sum()), 0.0), self._squared_errors)
 
-    def maximise_upper(self, band: DualBand, rng: np.random.Generator) -> Actions:
-        return np.array([self.offered.best(self.offered.of(self._dual.upper(band)))])
+    def maximise_bound(self, width: float, rng: np.random.Generator) -> Actions:
+        return np.array([self.offered.best(self.offered.of(self._dual.upper(self.intersected)))])
 
-    def bounds(
-        self, X: Float[np.ndarray, "n d"], band: DualBand
-    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        return intersection((posterior.at(X) for posterior in self._dual.posteriors), band)
+    def bounds(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        return intersection((posterior.at(X) for posterior in self._dual.posteriors), self.intersected)
 
 
 class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
@@ -133,13 +387,19 @@ class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
 
     Args:
         problem, model, search, data: As for `BoxBeliefs`.
-        grid: Regularisers in units of `lam`, the first of them 1.
+        mixture, pairs: As for `DualBeliefs`.
     """
 
     def __init__(
-        self, problem: Problem, model: Model, search: Search, data: InitialData | None, grid: tuple[float, ...]
+        self,
+        problem: Problem,
+        model: Model,
+        search: Search,
+        data: InitialData | None,
+        mixture: DualMixture,
+        pairs: tuple[Approximation, ...],
     ) -> None:
-        self._grid, self._squared_errors = grid, 0.0
+        self.mixture, self.pairs, self._squared_errors = mixture, pairs, 0.0
         super().__init__(problem, model, search, data)
 
     def _fit(self) -> None:
@@ -147,7 +407,7 @@ class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
         kernel, lam = self.model.kernel, self.model.lam
         self._posteriors = (
             self.posterior,
-            *(GPRegression(kernel, self.X, self.y, ratio * lam) for ratio in self._grid[1:]),
+            *(GPRegression(kernel, self.X, self.y, ratio * lam) for ratio in self.mixture.grid[1:]),
         )
 
     def _take_in(self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> None:
@@ -165,13 +425,11 @@ class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
             scatter = float(self.y @ self.y - seen.counts @ seen.means**2)
         return Evidence(misfits, 0.0, self._squared_errors - scatter)
 
-    def maximise_upper(self, band: DualBand, rng: np.random.Generator) -> Actions:
-        return self._maximise(_DualUpperBound(self._posteriors, band), rng)
+    def maximise_bound(self, width: float, rng: np.random.Generator) -> Actions:
+        return self._maximise(_DualUpperBound(self._posteriors, self.intersected), rng)
 
-    def bounds(
-        self, X: Float[np.ndarray, "n d"], band: DualBand
-    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        return intersection((posterior.at(X) for posterior in self._posteriors), band)
+    def bounds(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        return intersection((posterior.at(X) for posterior in self._posteriors), self.intersected)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,16 @@ from jaxtyping import Float, Int
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
 from agents.core.existing_data import Initial
-from agents.core.fields import ModelFields, SearchFields
+from agents.core.fields import ModelFields
 from agents.core.finite import Offer
 from agents.core.gp_settings import GPSettings, Model
-from agents.core.guarantees import BandGuarantee
+from agents.core.guarantees import BandGuarantee, Sketch
 from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
+from agents.core.space import Search
+from agents.core.widths import Constant
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -35,8 +38,9 @@ class GPAgent(ModelFields, Agent):
 
     A policy is a dataclass whose fields are its settings, which no episode changes; those of the episode are in
     `model`. It implements `next_actions`, which chooses the later actions, and overrides `begin_batch`, `arm_beliefs`
-    and `box_beliefs` where it has more to do when feedback arrives, or another posterior. It plays on boxes if it has
-    the `SearchFields`. See `docs/guides/agent.md`. Other arguments: see `ModelFields`.
+    and `box_beliefs` where it has more to do when feedback arrives, or another posterior. It plays on boxes if its
+    `capabilities` say so; its `SearchFields` say how a box is searched. See `docs/guides/agent.md`. Other
+    arguments: see `ModelFields`.
 
     Args:
         initial: Existing data, on arms `{"arms": [...], "rewards": [...]}`, on a box `points` in place of `arms`; None
@@ -45,7 +49,7 @@ class GPAgent(ModelFields, Agent):
 
     Attributes:
         settings: The settings that the problem need not state, checked.
-        design: The initial design: `n_start` uniform actions, unless `__post_init__` sets another.
+        design: The initial design on arms: `n_start` uniform ones, unless `__post_init__` sets another.
         model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
         beliefs: The posterior of the episode, from `reset` on.
         current_width: Half-width of the confidence band that `predict` states, in posterior standard deviations.
@@ -67,16 +71,16 @@ class GPAgent(ModelFields, Agent):
     def __post_init__(self) -> None:
         self.settings = GPSettings.of(self)
         self.kernel = self.settings.kernel  # built once, and picklable
+        self.n_start = as_count("n_start", self.n_start, 0)
         self.design: InitialDesign = UniformDesign(self.n_start)
-        self._search = self.search() if isinstance(self, SearchFields) else None
+        self._search = self.search()
         self.beliefs: Beliefs
         self.current_width = 1.96
 
     @property
     def arms(self) -> ArmBeliefs[Any]:
         """The beliefs of an episode on finite arms."""
-        assert isinstance(self.beliefs, ArmBeliefs)
-        return self.beliefs
+        return self.beliefs.arms
 
     @property
     def posterior(self) -> ArmPosterior:
@@ -87,11 +91,15 @@ class GPAgent(ModelFields, Agent):
     @property
     def exact(self) -> ExactPosterior:
         """The same, of a policy whose posterior is exact."""
-        assert isinstance(self.beliefs, ExactBeliefs)
-        return self.beliefs.posterior
+        posterior: ExactPosterior = self.arms.posterior
+        return posterior
+
+    def search(self) -> Search:
+        """How an acquisition function is maximised on a box; the `SearchFields` state it."""
+        return Search()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        if not problem.is_finite and self._search is None:
+        if not problem.is_finite and "box" not in self.capabilities.domains:
             raise ValueError(f"problem: {type(self).__name__} needs a finite set of arms, {problem.name} is a box")
         data = self.data_before(problem)
         if data is not None:
@@ -100,8 +108,9 @@ class GPAgent(ModelFields, Agent):
         self.problem, self.rng = problem, rng
         self.model = self.model_on(problem)
         self._planned, self._started, self.batch_length = Pending.empty(problem).actions, 0, 0
+        self._points_to_draw = 0
         if problem.arms is None:
-            self.beliefs = self.box_beliefs(data)
+            self.beliefs, self._points_to_draw = self.box_beliefs(data), self.n_start
         else:
             self.beliefs = self.arm_beliefs(data)
             if data is None:
@@ -118,7 +127,6 @@ class GPAgent(ModelFields, Agent):
 
     def box_beliefs(self, data: InitialData | None) -> BoxBeliefs:
         """The posterior of an episode on a box, given existing data."""
-        assert self._search is not None
         return BoxBeliefs(self.problem, self.model, self._search, data)
 
     def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
@@ -151,13 +159,9 @@ class GPAgent(ModelFields, Agent):
         self.beliefs.offered = Offer.among(arms, self.problem)
 
     def _initial_design(self, n: int, pending: Pending) -> Actions:
-        if not self.problem.is_finite:
-            assert isinstance(self.beliefs, BoxBeliefs)
-            assert isinstance(self.design, UniformDesign)
-            if self.beliefs.n_pulls >= self.design.n:
-                return self.no_actions
+        if self.beliefs.n_pulls < self._points_to_draw:
             self.batch_closed = True
-            return self.no_actions if len(pending) else self.beliefs.space.random(1, self.rng)
+            return self.no_actions if len(pending) else self.beliefs.random(self.rng)
         # Feedback may arrive before all of them are under evaluation: the rest are still evaluated.
         picks = self._planned[self._started : self._started + n]
         self._started += len(picks)
@@ -183,15 +187,18 @@ class GPAgent(ModelFields, Agent):
         self.begin_batch()  # even if nothing was learnt: a batch must not count on what failed
 
     def band_guarantee(self) -> BandGuarantee:
-        return self.settings.band_guarantee("", None, self.model.delta)
+        return self.settings.band_guarantee("", Constant(self.current_width), self.model.delta)
 
     def recommend(self) -> Action:
         """The action of largest posterior mean: among the arms offered, or among the evaluated points of a box."""
         return self.beliefs.recommend()
 
     def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = self.beliefs.at(np.asarray(X, np.float64))
-        return uncentred(mean, self.problem), self.current_width * np.sqrt(variance)
+        mean, half = self.beliefs.band(np.asarray(X, np.float64), self.current_width)
+        return uncentred(mean, self.problem), half
+
+    def sketch(self) -> Sketch | None:
+        return self.beliefs.sketch()
 
     def diagnostics(self) -> Mapping[str, float]:
         facts = {"width": self.current_width, **self.beliefs.diagnostics()}

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import sqrt
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.existing_data import Initial, as_initial
 from agents.core.guarantees import BandGuarantee
-from agents.core.widths import WidthContext, WidthSchedule
 from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.gp.kernels import Matern, Scale
 from gpbandit_envs.problem import Approximation, Problem
 
-__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound", "Regulariser"]
+if TYPE_CHECKING:  # a schedule knows its beliefs, and they know a model
+    from agents.core.widths import WidthSchedule
+
+__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound", "Regulariser", "WidthContext"]
 
 _NAMES = ("kernel", "lam", "norm_bound", "delta", "initial", "noise")
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
@@ -35,6 +37,41 @@ part of their theorem, and the text could not be consulted."""
 
 NoiseOfArms = Literal["common", "by_arm"]
 """Whether the posterior takes one noise variance for all arms, or that of each arm where the problem states it."""
+
+
+@dataclass(frozen=True)
+class WidthContext:
+    """The inputs of a width schedule, as of the last feedback.
+
+    Attributes:
+        t: Number of the next evaluation whose feedback is awaited, `fb[t] + 1 >= 1`.
+        n_arms: Number of arms `A`.
+        lam: Noise variance in the posterior.
+        noise_std: Noise standard deviation `xi`, also used as the sub-Gaussian constant `R`.
+        norm_bound: Bound `F` on the RKHS norm.
+        delta: Allowed probability of failure.
+        prior_variance: `kappa^2`, the largest `k(x, x)`.
+        information_gain: `gamma` in nats.
+        effective_dimension: `d_eff`.
+        sum_log_leverage: `sum_s log(1 + lev_fb(x_s))` over the pulls with feedback.
+        sum_log_3_leverage: `sum_s log(1 + 3 lev_fb(x_s))`, likewise.
+        batch_ratio: How much a variance may shrink within a batch: `C`, `C~` or 1.
+        dim: Number of coordinates `d` of a point, or features of an arm.
+    """
+
+    t: int
+    n_arms: int
+    lam: float
+    noise_std: float
+    norm_bound: float
+    delta: float
+    prior_variance: float = 1.0
+    information_gain: float = 0.0
+    effective_dimension: float = 0.0
+    sum_log_leverage: float = 0.0
+    sum_log_3_leverage: float = 0.0
+    batch_ratio: float = 1.0
+    dim: int = 1
 
 
 @dataclass(frozen=True)
@@ -232,30 +269,30 @@ class GPSettings:
         return self.delta or (1 / problem.horizon if problem.horizon is not None and problem.horizon > 1 else 0.05)
 
     def band_guarantee(
-        self, width: str, schedule: WidthSchedule | None, delta: float, unmet: str = "", refuted: bool = False
+        self, width: str, schedule: WidthSchedule, delta: float, unmet: str = "", refuted: bool = False
     ) -> BandGuarantee:
         """The guarantee that a policy with these settings states for its confidence band.
 
         Args:
             width: The policy's setting of its width, as text.
-            schedule: The schedule behind it; None for a constant of the policy's own.
+            schedule: The schedule behind it.
             delta: Failure probability.
             unmet: Condition of the schedule's theorem that the policy does not meet.
             refuted: Whether the data refute what the policy was given.
         """
-        assumes = None if schedule is None else schedule.assumes
         return BandGuarantee(
             width=width,
             delta=delta,
-            assumes=assumes,
-            theorem="" if schedule is None else schedule.theorem,
-            unmet="" if schedule is None or assumes is None else schedule.unmet or unmet,
-            own_model=self.kernel is not None or (self.own_lam and not (schedule is not None and schedule.any_lam)),
+            assumes=schedule.assumes,
+            theorem=schedule.theorem,
+            unmet="" if schedule.assumes is None else schedule.unmet or unmet,
+            own_model=self.kernel is not None or (self.own_lam and not schedule.any_lam),
             norm_bound=self.norm_bound,
             norm_factor=self.norm_factor,
             doubles_norm=self.doubling,
             refuted=refuted,
-            gaussian_noise=schedule is not None and schedule.gaussian_noise,
+            tolerates=schedule.tolerates,
+            gaussian_noise=schedule.gaussian_noise,
         )
 
 

@@ -73,7 +73,7 @@ def ucb_guarantee(
     ratio: float = 1.0,
     theorem: str = "",
     start: int = 0,
-    mixture: bool = False,
+    width: str = "theory",
     norm: float | None = None,
 ) -> RegretGuarantee:
     """The guarantee of GP-UCB, or of an exact relative that plays in batches, with a width that its theorem allows.
@@ -88,25 +88,27 @@ def ucb_guarantee(
         theorem: Source of the bound; "" for that of the width.
         start: Evaluations of the initial design, each of regret up to twice the largest mean; without a norm bound
             that is not known, and there is no bound.
-        mixture: Whether the policy's width is AMM, or DMM, whose band lies within it.
+        width: The width whose bound holds for the policy's; see `WidthSchedule.regret_as`.
         norm: Bound on the norm in the place of the problem's, as of a function that is near the mean.
     """
+    if not width:
+        return RegretGuarantee()
     problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
     exponent = proven_exponent(problem.kernel, problem.dim)
     if problem.initial is not None or settings.initial is not None:
         return RegretGuarantee(exponent)
     F, gaussian, delta = norm or problem.norm_bound, False, settings.delta_on(problem)
     t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
-    if F is not None and mixture:
-        width, source = amm_width(gamma, F, inputs.noise_std, delta, lam), "Flynn and Reeb (2025), AMM"
+    if F is not None and width == "amm":
+        widths, source = amm_width(gamma, F, inputs.noise_std, delta, lam), "Flynn and Reeb (2025), AMM"
     elif F is not None:
-        width, source = rkhs_width(gamma, F, inputs.noise_std, delta, lam), "Chowdhury and Gopalan (2017), Theorem 3"
+        widths, source = rkhs_width(gamma, F, inputs.noise_std, delta, lam), "Chowdhury and Gopalan (2017), Theorem 3"
     elif problem.knowledge == "oracle" and not start:
-        width, source = finite_bayes_width(t, problem.n_arms, delta), "Srinivas et al. (2010), Theorem 1"
+        widths, source = finite_bayes_width(t, problem.n_arms, delta), "Srinivas et al. (2010), Theorem 1"
         gaussian = True
     else:
         return RegretGuarantee(exponent)
-    bound = float(batched_ucb_bound(t, width, gamma, ratio, kappa2, lam)[0])
+    bound = float(batched_ucb_bound(t, widths, gamma, ratio, kappa2, lam)[0])
     if start and F is not None:
         bound += 2 * F * math.sqrt(kappa2) * start
     return RegretGuarantee(exponent, bound, theorem or source, gaussian_noise=gaussian)

@@ -16,20 +16,20 @@ The conversion to a factor of the standard deviation (`sqrt(beta)`, `beta / sqrt
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from math import inf, log, log1p, pi, sqrt
+from math import log, log1p, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-import numpy as np
-from jaxtyping import Float
-
-from agents.core.guarantees import Assumption
+from agents.core.beliefs import ArmBeliefs, BoxBeliefs, ExactBeliefs
+from agents.core.gp_settings import Model, WidthContext
+from agents.core.guarantees import Assumption, Deviation
+from agents.core.space import Search
 from gpbandit_envs.arguments import as_number, positive_number, shown
-from gpbandit_envs.problem import Approximation
+from gpbandit_envs.problem import Approximation, InitialData, Problem
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
@@ -41,20 +41,15 @@ __all__ = [
     "CompactBayes",
     "Constant",
     "CorrectedBKB",
-    "DualBand",
-    "DualMixture",
     "EffectiveDimension",
-    "Evidence",
     "FiniteBayes",
     "GrowingWidth",
     "InformationGain",
-    "LikelihoodRatio",
     "LogDeterminant",
     "Logarithmic",
     "NonAdaptive",
     "OfflineTheorem",
     "Scaled",
-    "SlackMixture",
     "TwoSidedNonAdaptive",
     "TwoSidedOffline",
     "WidthContext",
@@ -62,43 +57,6 @@ __all__ = [
     "as_width",
     "width_setting",
 ]
-
-_ROUNDING = 1e-9  # relative error of a misfit, many times that of its sum
-
-
-@dataclass(frozen=True)
-class WidthContext:
-    """The inputs of a width schedule, as of the last feedback.
-
-    Attributes:
-        t: Number of the next evaluation whose feedback is awaited, `fb[t] + 1 >= 1`.
-        n_arms: Number of arms `A`.
-        lam: Noise variance in the posterior.
-        noise_std: Noise standard deviation `xi`, also used as the sub-Gaussian constant `R`.
-        norm_bound: Bound `F` on the RKHS norm.
-        delta: Allowed probability of failure.
-        prior_variance: `kappa^2`, the largest `k(x, x)`.
-        information_gain: `gamma` in nats.
-        effective_dimension: `d_eff`.
-        sum_log_leverage: `sum_s log(1 + lev_fb(x_s))` over the pulls with feedback.
-        sum_log_3_leverage: `sum_s log(1 + 3 lev_fb(x_s))`, likewise.
-        batch_ratio: How much a variance may shrink within a batch: `C`, `C~` or 1.
-        dim: Number of coordinates `d` of a point, or features of an arm.
-    """
-
-    t: int
-    n_arms: int
-    lam: float
-    noise_std: float
-    norm_bound: float
-    delta: float
-    prior_variance: float = 1.0
-    information_gain: float = 0.0
-    effective_dimension: float = 0.0
-    sum_log_leverage: float = 0.0
-    sum_log_3_leverage: float = 0.0
-    batch_ratio: float = 1.0
-    dim: int = 1
 
 
 class WidthSchedule(ABC):
@@ -109,26 +67,88 @@ class WidthSchedule(ABC):
             sub-Gaussian noise; None where no theorem says that such a band holds, or where it asks for more than that.
         theorem: Source of that theorem; "" without one.
         unmet: Condition of the theorem that a band at all arms or points never meets; "" if there is none.
-        for_sketch: Whether the theorem is about a sketched posterior; the others are about the exact one.
+        sketch_eps: Accuracy of the dictionary in a theorem about a sketched posterior, in (0, 1); None where the
+            theorem is about the exact one.
         gaussian_noise: Whether the band is proven for Gaussian noise alone, instead of all that is sub-Gaussian.
         any_lam: Whether it is proven for every noise variance in the posterior, instead of that of the noise alone.
         depends_on_pulls: Whether it reads information gain, effective dimension or leverage scores of the pulls; False
             if it depends only on `t` and the problem, as is needed for batches that are planned before their pulls.
         counts_arms: Whether it is a bound of all arms together, and means nothing on a box.
+        sides: Bounds on the tail of one arm that a bound of all arms adds up.
+        chosen_blindly: Which pulls the theorem wants chosen without feedback: `"all"`, those of a `"batch"` without
+            that of the batch, or none, `""`.
+        tolerates: What the band holds in spite of; see `BandGuarantee`.
+        regret_as: The width whose bound on the regret of GP-UCB holds with this one, by its name there; "" if none.
     """
 
     assumes: ClassVar[Assumption | None] = None
     theorem: ClassVar[str] = ""
     unmet: ClassVar[str] = ""
-    for_sketch: ClassVar[bool] = False
+    sketch_eps: float | None = None
     gaussian_noise: ClassVar[bool] = False
     any_lam: ClassVar[bool] = False
     depends_on_pulls: ClassVar[bool] = True
     counts_arms: ClassVar[bool] = False
+    sides: ClassVar[int] = 1
+    chosen_blindly: ClassVar[Literal["", "batch", "all"]] = ""
+    tolerates: ClassVar[frozenset[Deviation]] = frozenset()
+    regret_as: ClassVar[Literal["theory", "amm", ""]] = "theory"
 
     @abstractmethod
     def __call__(self, context: WidthContext) -> float:
         """Factor of the posterior standard deviation, >= 0."""
+
+    def now(self, context: Callable[[], WidthContext]) -> float:
+        """The width, given a function that computes its inputs: they cost a fifteenth of a step on 4,000 arms."""
+        return self(context())
+
+    def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
+        """The width in batch `number`, from 1, of `n_batches` that are planned in advance."""
+        return self
+
+    def arm_beliefs(
+        self, problem: Problem, model: Model, data: InitialData | None, pairs: tuple[Approximation, ...]
+    ) -> ArmBeliefs[Any]:
+        """The posterior over all arms on which GP-UCB plays it.
+
+        Args:
+            problem: The problem.
+            model: Kernel, noise and confidence level of the episode.
+            data: Evaluations from before the first step; None for none.
+            pairs: What the policy takes the mean to be near.
+        """
+        return ExactBeliefs(problem, model, data)
+
+    def box_beliefs(
+        self,
+        problem: Problem,
+        model: Model,
+        search: Search,
+        data: InitialData | None,
+        pairs: tuple[Approximation, ...],
+    ) -> BoxBeliefs:
+        """The same on a box, which is searched as `search` says."""
+        return BoxBeliefs(problem, model, search, data)
+
+    def check_policy(self, upper_bound_alone: bool, doubling: bool) -> None:  # noqa: B027
+        """Raise where a policy cannot play it.
+
+        Args:
+            upper_bound_alone: Whether the policy plays one evaluation at a time, by the upper bound of these beliefs.
+            doubling: Whether the norm bound is a guess to be doubled.
+
+        Raises:
+            ValueError: that says why.
+        """
+
+    def unmet_on_sketch(self, prior_variance: float, lam: float) -> str:
+        """Which condition of a theorem about a sketched posterior kernel and noise do not meet; "" if none."""
+        return ""
+
+    @property
+    def settings(self) -> list[str]:
+        """What a mapping with its name may set."""
+        return [*(field.name for field in dataclass_fields(self)), "scale"]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -149,6 +169,9 @@ class Constant(WidthSchedule):
         )
 
     def __call__(self, context: WidthContext) -> float:
+        return self.value
+
+    def now(self, context: Callable[[], WidthContext]) -> float:
         return self.value
 
 
@@ -272,7 +295,7 @@ class AbbasiYadkori(WidthSchedule):
 
     def __call__(self, context: WidthContext) -> float:
         c = context
-        return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(_log_ratio(c)))
+        return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(log_ratio_of(c)))
 
 
 @dataclass(frozen=True)
@@ -288,194 +311,14 @@ class AnalyticMixture(WidthSchedule):
     assumes = "norm"
     theorem = "Flynn and Reeb (2025), AMM"
     any_lam: ClassVar[bool] = True
+    regret_as: ClassVar[Literal["theory", "amm", ""]] = "amm"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
-        return c.batch_ratio * sqrt(c.norm_bound**2 + c.noise_std**2 / c.lam * _log_ratio(c))
+        return c.batch_ratio * sqrt(c.norm_bound**2 + c.noise_std**2 / c.lam * log_ratio_of(c))
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What the feedback tells a dual mixture. `y` is without the scatter of feedback on one arm that came together.
-
-    Attributes:
-        misfits: `a y^T (K_t + a I)^-1 y` for each regulariser of the grid, shape (G,), unit of y^2.
-        scatter: The part of each misfit that is scatter of feedback on one arm that came at different times, unit of
-            y^2: the same for all.
-        squared_errors: `sum_s (y_s - mean_{s-1}(x_s))^2`, of the posterior mean with `lam` as of before the feedback.
-    """
-
-    misfits: Float[np.ndarray, " G"]
-    scatter: float = 0.0
-    squared_errors: float = 0.0
-
-
-@dataclass(frozen=True)
-class DualBand:
-    """The intersection of `mean_a +- (w sd_a + slack)` over regularisers `a` and rows of factors `w`.
-
-    Attributes:
-        factors: `w` of each row and each regulariser, shape (P, G); infinite where the data refute it.
-        slacks: What each row adds, shape (P,), unit of the reward.
-    """
-
-    factors: Float[np.ndarray, "P G"]
-    slacks: Float[np.ndarray, " P"]
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the data refute one of them."""
-        return bool(np.isinf(self.factors).any())
-
-
-@dataclass(frozen=True)
-class DualMixture(WidthSchedule):
-    """DMM: the intersection of the bands of several regularisers, all valid on the event of `AnalyticMixture`.
-
-    With `mean_a, sd_a` the posterior of the same data with noise variance `a` in the place of `lam`,
-    `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x)` where
-    `rad_a^2 = R_t^2 + a F^2 - a y^T (K_t + a I)^-1 y` and
-    `R_t^2 = lam y^T (K_t + lam I)^-1 y + R^2 (2 gamma + 2 log(1 / delta))`.
-    At `a = lam` this is `AnalyticMixture`, which is what the schedule itself returns; the policy intersects the bands.
-
-    Every `a > 0` is a Lagrange multiplier of the same convex programme, so a larger grid costs no probability.
-    `rad_a^2 < 0` does not happen on the event: it refutes `F`, `R` or the kernel.
-
-    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the DMM bound.
-
-    Attributes:
-        grid: Regularisers in units of `lam`, numbers > 0; 1, whose posterior the radius needs, is always among them,
-            and first.
-    """
-
-    assumes = "norm"
-    theorem = "Flynn and Reeb (2025), DMM"
-    any_lam: ClassVar[bool] = True
-
-    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-
-    def __post_init__(self) -> None:
-        try:
-            given = [positive_number("grid", ratio) for ratio in self.grid]
-        except (TypeError, ValueError):
-            given = []
-        if not given:
-            raise ValueError(
-                f"grid: expected finite numbers > 0, in units of lam and of moderate size, got {shown(self.grid)}"
-            )
-        object.__setattr__(self, "grid", (1.0, *sorted(set(given) - {1.0})))
-
-    def __call__(self, context: WidthContext) -> float:
-        return AnalyticMixture()(context)
-
-    def factors(self, context: WidthContext, misfits: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
-        """`rad_a / sqrt(a)` for each regulariser of the grid; infinite where the data refute the bound.
-
-        Args:
-            context: The inputs of the width.
-            misfits: `a y^T (K_t + a I)^-1 y` for each, less what is the same for all of them.
-        """
-        return self._factors(
-            context, misfits, misfits[0], context.noise_std**2 * _log_ratio(context), context.norm_bound
-        )
-
-    def _factors(
-        self, context: WidthContext, misfits: Float[np.ndarray, " G"], misfit: float, radius: float, norm: float
-    ) -> Float[np.ndarray, " G"]:
-        """The same where `R_t^2 = misfit + radius`, for a norm of its own."""
-        c, a = context, context.lam * np.array(self.grid)
-        terms = radius + a * norm**2
-        squares = terms + (misfit - misfits)
-        # A difference of misfits has their rounding, which is no evidence; k(x, x) + lam knows lam to an eps of k.
-        rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
-        factors = np.sqrt(np.maximum(squares, 0.0) / a)
-        factors[squares < -rounding] = inf
-        return factors
-
-    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
-        """The band after the feedback so far.
-
-        Args:
-            context: The inputs of the width.
-            evidence: What the feedback tells.
-            pairs: What the mean is near; a band for a mean of bounded norm does not read them.
-        """
-        del pairs
-        return DualBand(self.factors(context, evidence.misfits)[None], np.zeros(1))
-
-    def plain_width(self, context: WidthContext, band: DualBand) -> float:
-        """The width that is logged: that of the band at `a = lam`, before others are intersected."""
-        del band
-        return self(context)
-
-
-@dataclass(frozen=True)
-class SlackMixture(DualMixture):
-    """DMM with slack, for a mean that is only near the RKHS: all pairs of a norm F and a distance eps are intersected.
-
-    Let some function of norm at most F differ from the mean by at most eps everywhere. The event of `DualMixture` holds
-    for any mean, and on it `|f(x) - mean_a(x)| <= rad_a / sqrt(a) sd_a(x) + eps`, where
-    `rad_a^2 = (R_t + eps sqrt(t))^2 + a F^2 - a y^T (K_t + a I)^-1 y`. Scatter of feedback on one arm is in `R_t^2` and
-    in the last term alike, and says nothing of the function; without it `R_t`, and with it the slack, is smaller.
-    With eps = 0 it is DMM. Proof: `docs/math/slack.md`.
-
-    What the distance adds is `2 eps sqrt(t) R_t + eps^2 t` for every `a`, so that larger regularisers than DMM's pay.
-
-    Attributes:
-        grid: As for `DualMixture`.
-    """
-
-    theorem = "DMM with slack (docs/math/slack.md)"
-
-    grid: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
-
-    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
-        c, t = context, context.t - 1
-        log_ratio = c.noise_std**2 * _log_ratio(c)
-        R = sqrt(max(float(evidence.misfits[0]) - evidence.scatter + log_ratio, 0.0))
-        rows = []
-        for F, eps in pairs:
-            reach = 2 * eps * sqrt(t) * R + eps**2 * t
-            rows.append(self._factors(c, evidence.misfits, evidence.misfits[0], log_ratio + reach, F))
-        return DualBand(np.array(rows), np.array([pair.distance for pair in pairs]))
-
-    def plain_width(self, context: WidthContext, band: DualBand) -> float:
-        return float(band.factors[:, 0].min())
-
-
-@dataclass(frozen=True)
-class LikelihoodRatio(DualMixture):
-    """The likelihood-ratio confidence sequence with weights 1, and a bounded norm, by the dual bands of `DualMixture`.
-
-    `sum_s (y_s - f(x_s))^2 <= sum_s (y_s - mean_{s-1}(x_s))^2 + 2 R^2 log(1 / delta)` with the ridge estimator of the
-    pulls before, for all times at once: each factor `exp(((y_s - f(x_s))^2 - (y_s - mean_{s-1}(x_s))^2) / (2 R^2))` has
-    a conditional mean of at most 1, whatever predictable number stands for the estimate. Any `lam` will do. The
-    right-hand side takes the place of `R_t^2`; the event is another one than that of `DualMixture`.
-
-    The paper's weights below 1, which keep early errors of the estimate out of the sum, are not here.
-
-    Reference: Emmenegger, Mutny and Krause (2023), Likelihood ratio confidence sets for sequential decision making,
-    Algorithm 1; its estimator is the penalised maximum of the likelihood, which for Gaussian noise is the ridge
-    estimator.
-
-    Attributes:
-        grid: As for `DualMixture`.
-    """
-
-    theorem = "Emmenegger et al. (2023), Algorithm 1 with weights 1"
-
-    def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
-        del pairs
-        c = context
-        radius = 2 * c.noise_std**2 * log(1 / c.delta)
-        row = self._factors(c, evidence.misfits, evidence.squared_errors, radius, c.norm_bound)
-        return DualBand(row[None], np.zeros(1))
-
-    def plain_width(self, context: WidthContext, band: DualBand) -> float:
-        return float(band.factors[0, 0])
-
-
-def _log_ratio(c: WidthContext) -> float:
+def log_ratio_of(c: WidthContext) -> float:
     """`2 gamma + 2 log(1 / delta)`."""
     return 2 * (c.information_gain + log(1 / c.delta))
 
@@ -498,12 +341,13 @@ class BKBTheorem2(WidthSchedule):
 
     assumes = "norm"
     theorem = "Calandriello et al. (2019), Theorem 2"
-    for_sketch: ClassVar[bool] = True
 
     eps: float = 0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", as_number("eps", self.eps, "a number in (0, 1)", lambda eps: 0 < eps < 1))
+        eps = as_number("eps", self.eps, "a number in (0, 1)", lambda eps: 0 < eps < 1)
+        object.__setattr__(self, "eps", eps)
+        object.__setattr__(self, "sketch_eps", eps)
 
     @property
     def alpha(self) -> float:
@@ -518,6 +362,11 @@ class BKBTheorem2(WidthSchedule):
         """Whether that is at least the bound of `CorrectedBKB`, for every t: their difference is least for t = 1."""
         needed = CorrectedBKB(self.eps).log_ratio(prior_variance, lam, 1)
         return self.log_ratio(prior_variance, lam, 1) >= needed
+
+    def unmet_on_sketch(self, prior_variance: float, lam: float) -> str:
+        if self.is_proven(prior_variance, lam):
+            return ""
+        return "it is printed with log(kappa^2 t), which its proof bounds by 1 + log(1 + kappa^2 t / lam)"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -553,7 +402,7 @@ class BBKBTheorem2(WidthSchedule):
 
     assumes = "norm"
     theorem = "Calandriello et al. (2020), Theorem 2"
-    for_sketch: ClassVar[bool] = True
+    sketch_eps = 0.5
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -611,12 +460,14 @@ class OfflineTheorem(WidthSchedule):
     assumes = "norm"
     theorem = "Vakili et al. (2021), Theorem 1"
     gaussian_noise: ClassVar[bool] = True
-    sides: ClassVar[int] = 1
-    """Bounds on the tail of one arm that are added up."""
-
-    n_batches: int = 1
     depends_on_pulls: ClassVar[bool] = False
     counts_arms: ClassVar[bool] = True
+    chosen_blindly: ClassVar[Literal["", "batch", "all"]] = "batch"
+
+    n_batches: int = 1
+
+    def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
+        return replace(self, n_batches=n_batches)
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -645,10 +496,9 @@ class NonAdaptive(WidthSchedule):
     assumes = "norm"
     theorem = "Vakili et al. (2021), Theorem 1"
     gaussian_noise: ClassVar[bool] = True
-    sides: ClassVar[int] = 1
-    """Bounds on the tail of one arm that are added up."""
     depends_on_pulls: ClassVar[bool] = False
     counts_arms: ClassVar[bool] = True
+    chosen_blindly: ClassVar[Literal["", "batch", "all"]] = "all"
 
     def __call__(self, context: WidthContext) -> float:
         c = context
@@ -677,6 +527,9 @@ class GrowingWidth(WidthSchedule):
     batch: int = 1
     depends_on_pulls: ClassVar[bool] = False
 
+    def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
+        return replace(self, batch=number)
+
     def __call__(self, context: WidthContext) -> float:
         return sqrt(3 * log(2 * self.batch))
 
@@ -700,6 +553,9 @@ class Scaled(WidthSchedule):
 
     def __call__(self, context: WidthContext) -> float:
         return self.scale * self.schedule(context)
+
+    def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
+        return replace(self, schedule=self.schedule.in_batch(number, n_batches))
 
 
 SEQUENTIAL_WIDTHS: Mapping[str, WidthSchedule] = MappingProxyType(
@@ -763,12 +619,9 @@ def _with_settings(width: dict[str, Any], named: Mapping[str, WidthSchedule], wa
     if not isinstance(name, str) or name not in named:
         raise ValueError(f"width: expected {wanted}, got {{'name': {name!r}}}")
     schedule = named[name]
-    known = [field.name for field in dataclass_fields(schedule)]  # type: ignore[arg-type]
-    if not isinstance(schedule, DualMixture):
-        known.append("scale")  # an intersection of bands is no multiple of a standard deviation
-    unknown = sorted(map(str, set(width) - set(known)))
+    unknown = sorted(map(str, set(width) - set(schedule.settings)))
     if unknown:
-        raise ValueError(f"width: {name!r} has {', '.join(known)}, got {', '.join(unknown)}")
+        raise ValueError(f"width: {name!r} has {', '.join(schedule.settings)}, got {', '.join(unknown)}")
     scale = width.pop("scale", None)
     if isinstance(width.get("grid"), list):
         width["grid"] = tuple(width["grid"])

@@ -13,7 +13,6 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, Deviation, Regret
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gp_ucb_bound, ucb_guarantee
 from agents.core.ucb import UCBAgent
-from agents.core.widths import WidthContext
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.problem import Problem
 
@@ -70,8 +69,8 @@ class EnlargedUCB(SearchFields, UCBAgent):
         self.allowed = self.allowed_on(problem)
         super().reset(problem, rng)
 
-    def next_width(self, context: WidthContext | None, t: int, rng: np.random.Generator) -> float:
-        return super().next_width(context, t, rng) + self.width_enlargement(self.allowed, t, self.model.lam)
+    def next_width(self, t: int) -> float:
+        return super().next_width(t) + self.width_enlargement(self.allowed, t, self.model.lam)
 
     def band_guarantee(self) -> BandGuarantee:
         of_width = super().band_guarantee()
@@ -86,7 +85,7 @@ class EnlargedUCB(SearchFields, UCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         allowed = self.allowed_on(inputs.problem)
         norm = self.norm_on(inputs.problem)
-        inside = ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture, norm=norm)
+        inside = ucb_guarantee(inputs, self.settings, start=self.n_start, width=self.regret_width, norm=norm)
         if allowed == 0:
             return inside
         if inside.bound is None:

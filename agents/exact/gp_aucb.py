@@ -53,4 +53,4 @@ class GPAUCB(UCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         theorem = "Calandriello et al. (2020), Proposition 3"
         start = self.n_start
-        return ucb_guarantee(inputs, self.settings, self.batch_ratio, theorem, start, self.is_mixture)
+        return ucb_guarantee(inputs, self.settings, self.batch_ratio, theorem, start, self.regret_width)

@@ -102,7 +102,7 @@ class GPBUCB(UCBAgent):
         ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         start = self.t_init + self.n_start
-        return ucb_guarantee(inputs, self.settings, ratio, theorem, start, self.is_mixture)
+        return ucb_guarantee(inputs, self.settings, ratio, theorem, start, self.regret_width)
 
 
 def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from agents.core.beliefs import ArmBeliefs, BoxBeliefs
+from agents.core.dual_band import DualMixture, LikelihoodRatio, SlackMixture
 from agents.core.fields import SearchFields
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
-from agents.core.widths import (
-    SEQUENTIAL_WIDTHS,
-    DualMixture,
-    LikelihoodRatio,
-    SlackMixture,
-)
+from agents.core.widths import SEQUENTIAL_WIDTHS
+from gpbandit_envs.problem import InitialData
 
 __all__ = ["GPUCB"]
 
@@ -59,7 +57,12 @@ class GPUCB(SearchFields, UCBAgent):
         frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
     )
 
+    def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
+        return self.schedule.arm_beliefs(self.problem, self.model, data, self.settings.pairs_on(self.problem))
+
+    def box_beliefs(self, data: InitialData | None) -> BoxBeliefs:
+        pairs = self.settings.pairs_on(self.problem)
+        return self.schedule.box_beliefs(self.problem, self.model, self._search, data, pairs)
+
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        if isinstance(self._arm_schedule, SlackMixture | LikelihoodRatio):
-            return RegretGuarantee()  # their bands are within no width whose regret is known
-        return ucb_guarantee(inputs, self.settings, start=self.n_start, mixture=self.is_mixture)
+        return ucb_guarantee(inputs, self.settings, start=self.n_start, width=self.regret_width)

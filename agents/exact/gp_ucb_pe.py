@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool
 
-from agents.core.batch_rules import FixedRule
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
+from gpbandit_envs.arguments import as_count
 
 __all__ = ["GPUCBPE"]
 
@@ -49,8 +49,7 @@ class GPUCBPE(UCBAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.batch_rule = FixedRule(self.batch_size)
-        self.batch_size = self.batch_rule.size
+        self.batch_size = as_count("batch_size", self.batch_size)
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
         posterior = self.exact

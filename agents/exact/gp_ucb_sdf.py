@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs
+from agents.core.gp_settings import WidthContext
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.prior_mean import centred
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
-from agents.core.widths import Constant, WidthContext, WidthSchedule
+from agents.core.widths import WidthSchedule
 from gpbandit_envs.arguments import as_count, as_number, as_truth
 from gpbandit_envs.problem import InitialData, Problem
 
@@ -92,7 +93,7 @@ class GPUCBSDF(UCBAgent):
         return replace(super().width_context(), t=self.beliefs.n_pulls + len(self._untold) + 1, information_gain=gain)
 
     def _width_now(self) -> float:
-        width = self.schedule.value if isinstance(self.schedule, Constant) else self.schedule(self.width_context())
+        width = self.schedule.now(self.width_context)
         if self.widened and self._recent:
             width += float(np.sqrt(np.maximum(self.exact.ahead()[list(self._recent)], 0.0)).sum())
         return width

@@ -7,7 +7,6 @@ from math import log, sqrt
 
 import numpy as np
 
-from agents.core.acquisition import UpperConfidenceBound
 from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Capabilities, Pending
@@ -44,7 +43,7 @@ class IRGPUCB(GPAgent):
         self.batch_closed = True
         if len(pending):
             return self.no_actions
-        return self.beliefs.maximise(UpperConfidenceBound(self.current_width), self.rng)
+        return self.beliefs.maximise_bound(self.current_width, self.rng)
 
     def band_guarantee(self) -> BandGuarantee:
         return BandGuarantee(width="drawn")

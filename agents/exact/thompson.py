@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.beliefs import BoxBeliefs
 from agents.core.fields import BandFields, SearchFields
 from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
@@ -94,8 +93,8 @@ class GPTS(SearchFields, GPAgent):
         self.batch_closed = True
         if len(pending):
             return self.no_actions
-        if isinstance(self.beliefs, BoxBeliefs):
-            return self.beliefs.maximise_draw(self.n_features, self.rng)
+        if not self.problem.is_finite:
+            return self.beliefs.box.maximise_draw(self.n_features, self.rng)
         draw = self._draws.draw(self.exact, 1, self.rng)[0]
         return np.array([self.beliefs.offered.best(self.beliefs.offered.of(draw))])
 

@@ -17,7 +17,7 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import bpe_bound, proven_exponent
-from agents.core.widths import GrowingWidth, OfflineTheorem, Scaled, TwoSidedOffline, as_width, width_setting
+from agents.core.widths import GrowingWidth, OfflineTheorem, TwoSidedOffline, as_width, width_setting
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -165,15 +165,8 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         return ExactPosterior(self.model.kernel, self.problem.arms[arms], self.model.noise_of(arms))
 
     def _width_of(self, batch: int) -> float:
-        schedule, scale = self.schedule, 1.0
-        while isinstance(schedule, Scaled):
-            scale *= schedule.scale
-            schedule = schedule.schedule
-        if isinstance(schedule, OfflineTheorem):
-            schedule = replace(schedule, n_batches=len(self.batch_lengths))
-        elif isinstance(schedule, GrowingWidth):
-            schedule = GrowingWidth(batch)
-        return scale * schedule(replace(self._context, t=self.n_pulls + 1))
+        schedule = self.schedule.in_batch(batch, len(self.batch_lengths))
+        return schedule(replace(self._context, t=self.n_pulls + 1))
 
     def select(self, n: int, pending: Pending) -> Actions:
         length = self._length
@@ -264,7 +257,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
 
     def _unmet(self) -> str:
         """Which condition of the theorem behind the width these settings do not meet; "" if none."""
-        if self._full and isinstance(self.schedule, OfflineTheorem):
+        if self._full and self.schedule.chosen_blindly == "batch":
             return "its theorem is for the data of one batch alone, and the posterior has those of all"
         if self._grid is not None:
             return "its theorem covers the points of the grid that stands for the box, and no others"
@@ -277,7 +270,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         other = self.n_batches is not None or self._uniform or self._full
         if F is None or inputs.t != problem.horizon or other:
             return RegretGuarantee(exponent)
-        sides = 2 if isinstance(self.schedule, TwoSidedOffline) else 1
+        sides = self.schedule.sides
         batches, delta = np.array(self.plan_lengths(inputs.t, problem.dim)), self.settings.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, sides * A, delta, kappa2, inputs.lam)

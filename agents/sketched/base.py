@@ -16,7 +16,7 @@ from agents.core.finite import group_pulls
 from agents.core.gp_settings import Model
 from agents.core.guarantees import Sketch
 from agents.core.ucb import UCBAgent
-from agents.core.widths import BKBTheorem2, WidthSchedule
+from agents.core.widths import WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.arguments import as_word, positive_number
@@ -117,6 +117,9 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
             return self._coupled.draw(arms, pulls, leverage, sketch.qbar, self._rng)
         return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
 
+    def sketch(self) -> Sketch:
+        return Sketch(self.posterior, self.resparsifications)
+
     def diagnostics(self) -> Mapping[str, float]:
         return {
             **super().diagnostics(),
@@ -156,10 +159,6 @@ class SketchedUCBAgent(UCBAgent):
         super().__post_init__()
         self._sketch_settings = SketchSettings(self.qbar, self.draws, self.resampling, self.max_memory)
 
-    def sketch(self) -> Sketch:
-        assert isinstance(self.beliefs, SketchedBeliefs)
-        return Sketch(self.beliefs.posterior, self.beliefs.resparsifications)
-
     def unmet_condition(self, schedule: WidthSchedule) -> str:
         return self._unmet_on(self.problem, schedule, self.model.lam, self.model.prior_variance)
 
@@ -175,7 +174,8 @@ class SketchedUCBAgent(UCBAgent):
             prior_variance: Largest prior variance `kappa^2` of an arm.
         """
         sketch, horizon, delta = self._sketch_settings, problem.horizon, self.settings.delta_on(problem)
-        if not schedule.for_sketch:
+        eps = schedule.sketch_eps
+        if eps is None:
             return "its proof is for the exact posterior, and this one is sketched"
         if sketch.resampling != "fresh":
             return "its theorem asks for dictionaries that are drawn afresh"
@@ -187,13 +187,10 @@ class SketchedUCBAgent(UCBAgent):
             return "its theorem is for a dictionary that follows the pulls from the first, and these begin with data"
         if delta > _LARGEST_DELTA:
             return f"the probabilities of its proof add up to delta up to {_LARGEST_DELTA:.2g}, and delta is {delta:g}"
-        eps = schedule.eps if isinstance(schedule, BKBTheorem2) else 0.5
         least = least_oversampling(horizon, delta, self.batch_ratio, eps)
         if sketch.qbar < least:
             return f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
-        if isinstance(schedule, BKBTheorem2) and not schedule.is_proven(prior_variance, lam):
-            return "it is printed with log(kappa^2 t), which its proof bounds by 1 + log(1 + kappa^2 t / lam)"
-        return ""
+        return schedule.unmet_on_sketch(prior_variance, lam)
 
     def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
         return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)

@@ -19,6 +19,8 @@ from gpbandit_envs.arguments import as_word
 
 __all__ = ["BBKB"]
 
+_THEOREM = "Calandriello et al. (2020), Theorem 2"
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BBKB(SketchedUCBAgent):
@@ -60,7 +62,7 @@ class BBKB(SketchedUCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound
         exponent = proven_exponent(problem.kernel, problem.dim)
-        if F is None or self.settings.own_lam or not isinstance(self.schedule, BBKBTheorem2):
+        if F is None or self.settings.own_lam or self.schedule.theorem != _THEOREM:
             return RegretGuarantee(exponent)
         if self.min_batch is not None:  # a start of a length that is not known beforehand
             return RegretGuarantee(exponent)
@@ -72,4 +74,4 @@ class BBKB(SketchedUCBAgent):
         delta = self.settings.delta_on(problem)
         bound = float(bbkb_bound(t, leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)[0])
         bound += self.n_start * 2 * F * sqrt(inputs.prior_variance)
-        return RegretGuarantee(exponent, bound, "Calandriello et al. (2020), Theorem 2")
+        return RegretGuarantee(exponent, bound, _THEOREM)

@@ -15,6 +15,8 @@ from agents.sketched.base import SketchedUCBAgent
 
 __all__ = ["BKB"]
 
+_THEOREM = "Calandriello et al. (2019), Theorem 2"
+
 
 class BKB(SketchedUCBAgent):
     """Budgeted kernelised bandits: GP-UCB on a Nystrom posterior whose dictionary is drawn anew at every step.
@@ -46,17 +48,24 @@ class BKB(SketchedUCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F, schedule = inputs.problem, inputs.problem.norm_bound, self.schedule
         exponent = proven_exponent(problem.kernel, problem.dim)
-        if F is None or inputs.d_eff is None or self.settings.own_lam or not isinstance(schedule, BKBTheorem2):
+        eps = schedule.sketch_eps
+        if (
+            F is None
+            or inputs.d_eff is None
+            or self.settings.own_lam
+            or eps is None
+            or _THEOREM not in schedule.theorem
+        ):
             return RegretGuarantee(exponent)
         kappa2, lam = inputs.prior_variance, inputs.lam
         if self._unmet_on(problem, schedule, lam, kappa2):
             return RegretGuarantee(exponent)
         # The policy reports the effective dimension of its sketch, which is at least 1 / alpha of the exact one.
-        t, d_eff = np.array([float(inputs.t)]), np.array([schedule.alpha * inputs.d_eff])
+        t, d_eff = np.array([float(inputs.t)]), np.array([(1 + eps) / (1 - eps) * inputs.d_eff])
         delta = self.settings.delta_on(problem)
-        bound = float(bkb_bound(t, d_eff, F, inputs.noise_std, delta, kappa2, lam, schedule.eps)[0])
+        bound = float(bkb_bound(t, d_eff, F, inputs.noise_std, delta, kappa2, lam, eps)[0])
         largest = 2 * F * sqrt(kappa2)
         bound += self.n_start * largest
         if bound >= inputs.t * largest:  # which holds without a theorem
             return RegretGuarantee(exponent)
-        return RegretGuarantee(exponent, bound, "Calandriello et al. (2019), Theorem 2, corrected")
+        return RegretGuarantee(exponent, bound, f"{_THEOREM}, corrected")

@@ -11,8 +11,8 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.core.dual_band import DualArms
-from agents.core.widths import AnalyticMixture, DualMixture, InformationGain, WidthContext
+from agents.core.dual_band import DualArms, DualMixture
+from agents.core.widths import AnalyticMixture, InformationGain, WidthContext
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
@@ -271,7 +271,7 @@ class TestBox:
         agent = self.fed(width="dmm")
         from agents.core.dual_band import _DualUpperBound
 
-        bound = _DualUpperBound(agent.beliefs._posteriors, agent._band)
+        bound = _DualUpperBound(agent.beliefs._posteriors, agent.beliefs.intersected)
         X = np.random.default_rng(3).random((40, 2))
         value, slope = bound.with_gradient(X)
         np.testing.assert_allclose(value, bound(X), rtol=1e-12)

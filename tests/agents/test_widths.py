@@ -13,6 +13,7 @@ import pytest
 import agents
 from agents import Feedback, Pending
 from agents.core import widths
+from agents.core.dual_band import DualMixture
 from agents.core.widths import WidthContext
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
@@ -43,7 +44,7 @@ FORMULAS = [
     ),
     (widths.BoundedNoise(), 2 * sqrt(2 * 9 + 300 * 2.5 * log(140) ** 3)),
     (widths.AnalyticMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
-    (widths.DualMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
+    (DualMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
     (widths.InformationGain(), 2 * (3 + 0.5 * sqrt(2 * (2.5 + 1 + log(20))))),
     (widths.BKBTheorem2(), (0.2 * sqrt(3 * log(10.5) * 4 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
     (widths.BKBTheorem2(eps=0.75), (0.2 * sqrt(7 * log(10.5) * 4 + log(20)) + 3 * 0.2 * 3) / 0.2),
