@@ -27,7 +27,7 @@ from leaderboards.show.drawing import Drawing
 from leaderboards.show.environment import task_charts
 from leaderboards.show.overview import best_found_text
 from leaderboards.show.shared import Site, make_site
-from leaderboards.show.why import Why
+from leaderboards.show.why import deed
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import StoreView
 from leaderboards.work.schedule import RunReport
@@ -110,10 +110,9 @@ class Results:
         return _overall(site) if task is None else _on_task(site, _known(site, task))
 
     def why(self, agent: str) -> dict[str, str]:
-        """What an agent did on each environment, in a sentence: batches, exploration, traps, what it was told wrong.
+        """What an agent did on each environment, in a sentence: batches, how it went on, what it was told wrong.
 
-        The sentence is computed from the runs, see `leaderboards.score.causes`; its costs are regret per evaluation
-        over that of a uniform draw. Environments are built again where the agent's own word on its width is asked for.
+        Costs are regret per evaluation over that of a uniform draw.
 
         Args:
             agent: Name of an agent as on the page.
@@ -127,8 +126,7 @@ class Results:
         summary = self._site().summary
         if agent not in summary.agents:
             raise ValueError(f"agent: no agent {agent!r}; {did_you_mean(agent, summary.agents)}")
-        said = Why(summary, self.store)
-        return {task: said.sentence(task, agent) for task in summary.tasks if (task, agent) in summary.scores}
+        return {task: deed(summary, task, agent) for task in summary.tasks if (task, agent) in summary.scores}
 
     def compare(self, a: str, b: str | Sequence[str], by: str = "cumulative_regret") -> pd.DataFrame:
         """Paired differences of an agent to one or several others, `a` less `b`: below 0, `a` is better.

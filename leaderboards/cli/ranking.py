@@ -81,7 +81,7 @@ def ranking(
             )
         summary = summarise(found, _POINTS if why is None else N_POINTS)
     if why is not None:
-        for line in why_lines(found, summary, why):
+        for line in why_lines(summary, why):
             say(line)
         return
     if valid:
@@ -99,22 +99,21 @@ def ranking(
             say(line)
 
 
-def why_lines(found: StoreView, summary: Summary, name: str) -> Iterator[str]:
+def why_lines(summary: Summary, name: str) -> Iterator[str]:
     """The lines of `gpbandit ranking --why`: what an agent did on each environment.
 
     Raises:
         UserError: if there is no such agent.
     """
-    from leaderboards.show.why import Why
+    from leaderboards.show.why import deed
 
     named = [agent for agent, ref in summary.agents.items() if name in (agent, ref.id)]
     if not named:
         raise UserError(f"--why: no agent {name!r}; {did_you_mean(name, summary.agents)}")
-    said = Why(summary, found)
     for agent in named:
         yield f"{agent}; costs are regret per evaluation over that of a uniform draw"
         for task in summary.tasks:
-            if text := said.sentence(task, agent):
+            if text := deed(summary, task, agent):
                 yield f"  {task}: {text}"
 
 

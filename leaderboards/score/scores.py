@@ -66,7 +66,6 @@ class AgentScores:
         finals: By metric, one value per run, shape `(n,)`.
         diagnostics: What the agent reported of itself, by name, one row per run, shape `(n, p)`; NaN before the first.
         gaps: Mean gap of the instance of each run, see `leaderboards.score.scale`, shape `(n,)`; NaN where unknown.
-        arms: How many different arms each run pulled, shape `(n,)`; NaN where unknown, as on a board, and on boxes.
     """
 
     t: Int[np.ndarray, " p"]
@@ -75,13 +74,10 @@ class AgentScores:
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
     diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     gaps: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
-    arms: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if not len(self.gaps):
             self.gaps = np.full(len(self.blocks), np.nan)
-        if not len(self.arms):
-            self.arms = np.full(len(self.blocks), np.nan)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -121,7 +117,6 @@ class AgentScores:
             {name: values[rows] for name, values in self.finals.items()},
             {name: values[rows] for name, values in self.diagnostics.items()},
             self.gaps[rows],
-            self.arms[rows],
         )
 
     def add_scale(
@@ -165,7 +160,6 @@ class RunScores:
             a mean is unknown too.
         measured_from: The mean from which regret is measured where the optimum is unknown; None if it is not yet.
         best: Simple regret at the evaluations of `best_times`, whatever others are kept: boards keep these.
-        arms: How many different arms it pulled; NaN where that is not known, and on a box.
     """
 
     curves: dict[str, Float[np.ndarray, " p"]]
@@ -174,7 +168,6 @@ class RunScores:
     best_mean: float = np.nan
     measured_from: float | None = None
     best: Float[np.ndarray, " q"] = field(default_factory=lambda: np.zeros(0))
-    arms: float = np.nan
 
 
 def best_times(T: int) -> Int[np.ndarray, " q"]:
@@ -189,8 +182,7 @@ def reduce_run(
 
     Args:
         trace: `leaderboards.play.measures.COLUMNS`, `diagnostics` and what
-            `leaderboards.score.metrics.other_columns` asks for, by name, each of shape `(T,)`; and, if it is there,
-            `action`, the arms.
+            `leaderboards.score.metrics.other_columns` asks for, by name, each of shape `(T,)`.
         t: Times, from 1, of which the last is T; shape `(p,)`.
         rule: When feedback arrived; batches and experiment time are NaN where it has none.
         diagnostics: Columns to keep beside the scores.
@@ -216,13 +208,7 @@ def reduce_run(
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
     best = simple_regret(run.regret)[best_times(T) - 1]
-    arms = _different(trace["action"]) if "action" in trace else np.nan
-    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best, arms=arms)
-
-
-def _different(arms: np.ndarray) -> float:
-    """How many different arms; NaN on a box."""
-    return np.nan if np.isnan(arms).any() else float(len(np.unique(arms)))
+    return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best)
 
 
 def unknown_scores(t: Int[np.ndarray, " p"]) -> RunScores:

@@ -234,7 +234,7 @@ def _traces(
         return
     stated = dict.fromkeys(name for run in on_pair for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
-    columns = dict.fromkeys([*COLUMNS, "mean", "action", *diagnostics, *other_columns()])
+    columns = dict.fromkeys([*COLUMNS, "mean", *diagnostics, *other_columns()])
     for run, trace in store.traces(list(columns), [run.key for run in runs]):
         yield run, trace, diagnostics
 
@@ -262,7 +262,6 @@ def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunSc
         {name: np.array([each.curves[name] for each in scores]) for name in first.curves},
         {name: np.array([each.finals[name] for each in scores]) for name in first.finals},
         {name: np.array([each.diagnostics.get(name, silent) for each in scores]) for name in stated},
-        arms=np.array([each.arms for each in scores]),
     )
     tolerances = np.array([run.facts.get("optimum_tol", np.nan) for run in runs])
     best = np.array([each.best for each in scores])

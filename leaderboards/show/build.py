@@ -33,7 +33,6 @@ from leaderboards.show.plotting_library import LIBRARY, copy_library
 from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.shared import COMPARISON_FILE, Site, make_site
-from leaderboards.show.why import Why
 from leaderboards.store.intact import own_folder
 from leaderboards.store.store import Store, StoreView
 
@@ -98,7 +97,7 @@ def whole_site(
     if summary.suite is not None and summary.suite.audit is not None:
         rankings = site.rankings if ranked_by == "cumulative_regret" else None
         site = replace(site, guarantees=guarantee_board(store, summary, summary.suite.audit, rankings))
-    return replace(site, why=Why(site.shown, store, site.instances), confirmed=confirmed or {})
+    return replace(site, confirmed=confirmed or {})
 
 
 @one_blas_thread()

@@ -36,7 +36,6 @@ from leaderboards.show.agent_card import AgentCard, agent_card
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.instances import first_instance, task_theory
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
-from leaderboards.show.why import Why
 
 __all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
 
@@ -69,7 +68,6 @@ class Site:
         groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
         guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
-        why: What each agent did on each task; None where no page says it.
         confirmed: By agent, who says that its row is what its paper means, and the address at which they do.
     """
 
@@ -91,7 +89,6 @@ class Site:
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
     guarantees: GuaranteeBoard | None = None
-    why: Why | None = None
     confirmed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property

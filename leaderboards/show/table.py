@@ -17,6 +17,7 @@ from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show import svg
 from leaderboards.show.format import NONE, between, number, span
 from leaderboards.show.shared import Site
+from leaderboards.show.why import deed
 
 __all__ = [
     "LAST",
@@ -214,7 +215,7 @@ def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], by_task: bool = Fals
     """What agents did on tasks, of those pairs of which anything is known, one row an agent or a task."""
     rows = []
     for task, agent in pairs:
-        text = "" if site.why is None else site.why.sentence(task, agent)
+        text = deed(site.shown, task, agent)
         if text:
             name, file = (task, site.task_files[task]) if by_task else (agent, site.agent_files[agent])
             cells = [TableCell(text, text, css="deed")]
