@@ -17,7 +17,7 @@ from leaderboards.score.statistics import (
     improvements,
     mean_bands,
     mean_intervals,
-    repetitions_needed_each,
+    repetitions_needed,
     stratified_mean,
 )
 from leaderboards.score.summary import Summary
@@ -163,7 +163,7 @@ def _compared(
             estimates = [Interval(one.estimate, low, high, n) for one, (low, high) in zip(estimates, ends)]
         if n > 1:
             means, levels = np.array([one.estimate for one in estimates]), np.maximum(test.levels[pairs], 1e-12)
-            least = repetitions_needed_each(means, differences.std(axis=1, ddof=1), levels)
+            least = repetitions_needed(means, differences.std(axis=1, ddof=1), levels)
             needed = [None if each is None else max(each, LEAST_BLOCKS) for each in least]
     of_all, is_ranked = (metric, tuple(blocks)), ranked is not None
     return [

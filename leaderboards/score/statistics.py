@@ -37,7 +37,6 @@ __all__ = [
     "bounded_interval",
     "clopper_pearson",
     "flip_test",
-    "improvement",
     "improvements",
     "iqm",
     "levelled",
@@ -46,21 +45,17 @@ __all__ = [
     "mean_interval",
     "mean_intervals",
     "paired_difference",
-    "pairwise_p",
     "performance_profile",
     "proportion",
-    "quantile_interval",
     "quantile_intervals",
     "rank",
     "ratio_interval",
     "repetitions_needed",
-    "repetitions_needed_each",
     "score_band",
     "score_bands",
     "score_interval",
     "score_intervals",
     "sign_patterns",
-    "simultaneous_intervals",
     "stratified_mean",
     "stratified_means",
 ]
@@ -275,27 +270,19 @@ def _bands(
     return list(zip(*(values.reshape(k, p) for values in band(Y.transpose(1, 0, 2).reshape(n, k * p), level))))
 
 
-def quantile_interval(x: Float[np.ndarray, " n"], q: float, level: float = LEVEL) -> Interval:
-    """Quantile with the interval between two order statistics, exact for any continuous distribution.
+def quantile_intervals(X: Float[np.ndarray, "k n"], q: float, level: float = LEVEL) -> list[Interval]:
+    """Quantile of each sample with the interval between two order statistics, exact for any continuous distribution.
 
     The number of values below the q-quantile is binomial (n, q); the ends are the order statistics that leave at most
     half of `1 - level` outside on either side, and NaN if the sample is too small.
 
     Args:
-        x: One value per repetition, shape `(n,)`.
-        q: Which quantile, in (0, 1); 0.5 is the median.
-        level: Least coverage, in (0, 1).
-    """
-    return quantile_intervals(_sample(x)[None, :], q, level)[0]
-
-
-def quantile_intervals(X: Float[np.ndarray, "k n"], q: float, level: float = LEVEL) -> list[Interval]:
-    """`quantile_interval` of k samples of one size at once, which takes as long as that of one.
-
-    Args:
         X: One sample a row, shape `(k, n)`.
-        q: Which quantile, in (0, 1).
+        q: Which quantile, in (0, 1); 0.5 is the median.
         level: Least coverage of each by itself, in (0, 1).
+
+    Raises:
+        ValueError: for a quantile or a level outside (0, 1).
     """
     _check_level(level)
     if not 0 < q < 1:
@@ -484,33 +471,19 @@ def bounded_interval(x: Float[np.ndarray, " n"], least: float, most: float, leve
     return Interval(mean, min(float(least + width * low), mean), max(float(least + width * high), mean), n, level)
 
 
-def improvement(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
-    """Probability that the first agent does better on a block, ties counting half, with Clopper and Pearson's interval.
+def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
+    """Probability that an agent does better than each of k others on a block, with Clopper and Pearson's interval.
 
     `P(x < y) + P(x = y) / 2`, over pairs of the same block. Wilson's interval is shorter, and covers less than it says
     for few blocks: for 5 of them and equal agents 93.8 % instead of 95 %.
 
     Args:
-        x: Scores of the first agent, shape `(n,)`; less is better.
-        y: Scores of the other on the same blocks, shape `(n,)`.
-        level: Least coverage, in (0, 1).
-
-    Raises:
-        ValueError: without scores, if the shapes differ, or for a level outside (0, 1).
-    """
-    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if x.shape != y.shape or x.ndim != 1 or not len(x):
-        raise ValueError(f"y: expected one score a block as in x, shape {x.shape}, got {y.shape}")
-    return improvements(x, y[None, :], level)[0]
-
-
-def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
-    """`improvement` of one agent on each of k others at once, which takes as long as that on one.
-
-    Args:
         x: Scores of the agent, shape `(n,)`; less is better.
         Y: Scores of the others on the same blocks, shape `(k, n)`.
         level: Least coverage of each by itself, in (0, 1).
+
+    Raises:
+        ValueError: for a level outside (0, 1).
     """
     _check_level(level)
     wins = ((x < Y) + 0.5 * (x == Y)).sum(axis=1)
@@ -520,38 +493,27 @@ def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level:
 
 
 def repetitions_needed(
-    difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA, most: int = 100_000
-) -> int | None:
-    """Paired repetitions that a two-sided t-test needs to find a difference between two agents.
-
-    The power of n repetitions is `1 - F(t_{n-1, 1 - alpha/2}; n - 1, sqrt(n) difference / sd)`, F being the
-    distribution function of the noncentral t; the tail on the other side is negligible.
-
-    Args:
-        difference: Mean of the paired differences that is to be found.
-        sd: Standard deviation of the paired differences.
-        power: Probability of finding it.
-        alpha: Level of the test; of a ranking, what is left to the pair, see `FlipTest.levels`.
-        most: Give up beyond this many.
-
-    Returns:
-        The least number of repetitions, at least 2; None if it exceeds `most`.
-    """
-    if not (0 < alpha < 1 and alpha < power < 1):
-        raise ValueError(f"alpha, power: expected 0 < alpha < power < 1, got {alpha!r} and {power!r}")
-    if not (sd >= 0 and math.isfinite(difference)):
-        raise ValueError(f"difference, sd: expected a finite difference and sd >= 0, got {difference!r} and {sd!r}")
-    return repetitions_needed_each(np.array([difference]), np.array([sd]), np.array([alpha]), power, most)[0]
-
-
-def repetitions_needed_each(
     differences: Real[np.ndarray, " k"],
     sds: Real[np.ndarray, " k"],
     alphas: Float[np.ndarray, " k"],
     power: float = 0.8,
     most: int = 100_000,
 ) -> list[int | None]:
-    """`repetitions_needed` of k pairs at once, which takes as long as that of a few; its arguments are not checked."""
+    """Paired repetitions that a two-sided t-test needs to find the differences between k pairs of agents.
+
+    The power of n repetitions is `1 - F(t_{n-1, 1 - alpha/2}; n - 1, sqrt(n) difference / sd)`, F being the
+    distribution function of the noncentral t; the tail on the other side is negligible.
+
+    Args:
+        differences: Mean of the paired differences of each pair that is to be found.
+        sds: Standard deviation of the paired differences, at least 0.
+        alphas: Level of the test; of a ranking, what is left to the pair, see `FlipTest.levels`.
+        power: Probability of finding it, above the levels.
+        most: Give up beyond this many.
+
+    Returns:
+        The least number of repetitions of each pair, at least 2; None if it exceeds `most`.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         effect, z = np.abs(differences) / sds, scipy.special.ndtri(1 - alphas / 2)
         # With a known spread it would be this many; an unknown one costs about z^2 / 2 more, and more where n is small.
@@ -669,19 +631,6 @@ def levelled(Y: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Scores among which those that differ by rounding alone, a sum in another order, are equal; for ranks of them."""
     scale = np.abs(Y).max(initial=0.0)
     return np.round(Y / scale, 10) if 0 < scale < np.inf else np.asarray(Y)
-
-
-def pairwise_p(Y: Float[np.ndarray, "n k"], rng: np.random.Generator) -> Float[np.ndarray, "k k"]:
-    """Adjusted p-values of all pairs, shape `(k, k)`: those of `flip_test`."""
-    return flip_test(Y, rng, ends=False).p
-
-
-def simultaneous_intervals(
-    Y: Float[np.ndarray, "n k"], rng: np.random.Generator, alpha: float = ALPHA
-) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, "k k"]]:
-    """Lower and upper ends of intervals of all mean differences that hold together: those of `flip_test`."""
-    found = flip_test(Y, rng, alpha=alpha)
-    return found.low, found.high
 
 
 def flip_test(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import jinja2
-from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
@@ -124,60 +123,84 @@ def write_site(site: Site, store: StoreView, directory: Path, front: Path | None
         copy_library(assets)
     else:
         (assets / LIBRARY).unlink(missing_ok=True)
-    templates = _templates(site, None if front is None else Path(os.path.relpath(front, folder)).as_posix())
     # Not by glob, which is silent about folders that cannot be listed.
-    stale = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
+    before = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
+    way = None if front is None else Path(os.path.relpath(front, folder)).as_posix()
+    written = _Written(folder, {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}"})
     for task, file in site.task_files.items():
-        stale -= set(_write_environment(folder, templates, site, store, task, file))
+        _write_environment(written, site, store, task, file)
     for agent, file in site.agent_files.items():
-        stale.discard(_write(folder / file, templates, "agent.html.j2", agent_page(site, agent), ""))
+        written.page(file, "agent.html.j2", agent_page(site, agent))
     for module, file in site.code_files.items():
-        context = code_page(site, module)
-        stale.discard(_write(folder / _CODE / file, templates, "code.html.j2", context, "../", "../../index.html"))
+        written.page(f"{_CODE}/{file}", "code.html.j2", code_page(site, module), "../", "../../index.html")
     for file in dict.fromkeys(file for _, file in site.delay_files):
-        stale.discard(_write(folder / file, templates, "delay_cost.html.j2", delay_page(site, file), ""))
+        written.page(file, "delay_cost.html.j2", delay_page(site, file))
     if site.guarantees is not None:
-        context = guarantee_page(site, site.guarantees)
-        stale.discard(_write(folder / GUARANTEE_FILE, templates, "guarantee.html.j2", context, ""))
-    stale -= set(_write_comparisons(folder, templates, site))
-    for path in stale - {_write_rankings(folder, templates, site)}:
+        written.page(GUARANTEE_FILE, "guarantee.html.j2", guarantee_page(site, site.guarantees))
+    written.page(COMPARISON_FILE, "compare.html.j2", comparison_page(site))
+    for first in site.summary.agents:
+        # Kept without a prototype: an agent may be named __proto__ or constructor.
+        name = f"(window.comparisons ??= Object.create(null))[{embed(first)}]"
+        written.script(script_file(site, first), name, comparison_data(site, first))
+    written.script("rankings.js", "window.rankingData", _rankings(site))
+    for path in before - written.files:
         path.unlink()
     played_in = store.directory if _is_folder(store) else None
-    return _write(directory / "index.html", templates, "index.html.j2", overview_page(site, played_in), f"{_PAGES}/")
+    return written.page("../index.html", "index.html.j2", overview_page(site, played_in), f"{_PAGES}/", "index.html")
 
 
-def _write_environment(
-    folder: Path, templates: jinja2.Environment, site: Site, store: StoreView, task: str, file: str
-) -> list[Path]:
+class _Written:
+    """The pages and scripts of a site, as they are written.
+
+    Args:
+        folder: Where all but the overview stand.
+        shared: What the templates of all pages know.
+    """
+
+    def __init__(self, folder: Path, shared: dict[str, Any]) -> None:
+        self.folder, self.shared = folder, shared
+        self.files: set[Path] = set()
+
+    def page(
+        self, file: str, template: str, context: dict[str, Any], base: str = "", home: str = "../index.html"
+    ) -> Path:
+        """Render one page; `base` leads from it to the folder of the other pages, `home` to the overview."""
+        found = page_templates().get_template(template)
+        return self._file(file, found.render(self.shared | context, base=base, home=home))
+
+    def script(self, file: str, name: str, data: Any) -> Path:
+        """A script that sets a name; its value is parsed as JSON, which is faster for large ones."""
+        return self._file(file, f"{name} = JSON.parse({_quoted(dumped(data))});\n")
+
+    def _file(self, file: str, text: str) -> Path:
+        path = self.folder.parent / file[3:] if file.startswith("../") else self.folder / file
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        self.files.add(path)
+        return path
+
+
+def _write_environment(written: _Written, site: Site, store: StoreView, task: str, file: str) -> None:
     """The page of a task, and the scripts with single repetitions and with pulls."""
     script = file.removesuffix(".html") + ".js"
-    files = []
     repetitions, pulls = repetition_data(site, task), pull_data(site, store, task)
-    if repetitions:
-        files.append(_write_script(folder / "repetitions" / script, "repetitionData", repetitions))
-    if pulls:
-        files.append(_write_script(folder / "pulls" / script, "pullData", pulls))
-    context = environment_page(site, task)
+    context = environment_page(site, task) | {"repetition_script": None, "pulls": None}
     context["chart"]["repeated"] = list(repetitions.get("metrics", ()))
-    context |= {"repetition_script": f"repetitions/{script}" if repetitions else None, "pulls": None}
+    if repetitions:
+        context["repetition_script"] = f"repetitions/{script}"
+        written.script(f"repetitions/{script}", "window.repetitionData", repetitions)
     if pulls:
-        context |= {
-            "pulls": f"pulls/{script}",
-            "pullers": list(pulls["agents"]),
-            "picture": pulls["kind"],
-            "finite": pulls["finite"],
-        }
-    return [*files, _write(folder / file, templates, "environment.html.j2", context, "")]
+        context |= {"pulls": f"pulls/{script}", "pullers": list(pulls["agents"])}
+        context |= {"picture": pulls["kind"], "finite": pulls["finite"]}
+        written.script(f"pulls/{script}", "window.pullData", pulls)
+    written.page(file, "environment.html.j2", context)
 
 
-def _write_script(path: Path, name: str, data: Any) -> Path:
-    """A script that sets `window.NAME`; parsed as JSON, which is faster for large values."""
-    return _write_text(path, f"window.{name} = JSON.parse({_quoted(dumped(data))});\n")
-
-
-def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> Path:
-    """The script with the rankings and charts that filters of the overview leave; the page loads it when one is set."""
-    cells: Any = templates.get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})  # its macros
+def _rankings(site: Site) -> dict[str, Any]:
+    """The rankings and charts that filters of the overview leave; the page loads them when one is set."""
+    cells: Any = (
+        page_templates().get_template("ranking_cells.html.j2").make_module({"base": f"{_PAGES}/"})
+    )  # its macros
     data = {}
     for one, subsets, charts in zip(site.classes, filtered_rankings(site), filtered_charts(site)):
         rankings = {
@@ -185,52 +208,10 @@ def _write_rankings(folder: Path, templates: jinja2.Environment, site: Site) -> 
             for key, (basis, rows) in subsets.items()
         }
         data[one.name] = {"rankings": rankings, "charts": charts}
-    return _write_script(folder / "rankings.js", "rankingData", data)
+    return data
 
 
-def _write_comparisons(folder: Path, templates: jinja2.Environment, site: Site) -> list[Path]:
-    """The page of paired comparisons and its scripts, one an agent."""
-    files = [_write(folder / COMPARISON_FILE, templates, "compare.html.j2", comparison_page(site), "")]
-    for first in site.summary.agents:
-        data = comparison_data(site, first)
-        # Parsed as JSON and kept without a prototype: an agent may be named __proto__ or constructor.
-        parsed = f"JSON.parse({_quoted(dumped(data))})"
-        script = f"(window.comparisons ??= Object.create(null))[{embed(first)}] = {parsed};\n"
-        files.append(_write_text(folder / script_file(site, first), script))
-    return files
-
-
-def _write(
-    path: Path, templates: jinja2.Environment, template: str, context: dict[str, Any], base: str, home: str = ""
-) -> Path:
-    """Render one page; `base` leads from it to the folder of the other pages, `home` to the overview."""
-    home = home or ("index.html" if base else "../index.html")
-    return _write_text(path, templates.get_template(template).render(context, base=base, home=home))
-
-
-def _write_text(path: Path, text: str) -> Path:
-    with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return path
-
-
-class _Compiled(jinja2.BytecodeCache):
-    """The compiled templates of a process: compiling those of one site takes a second."""
-
-    def __init__(self) -> None:
-        self._codes: dict[tuple[str, str], CodeType] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        assert bucket.code is not None
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-_COMPILED = _Compiled()
-
-
+@functools.cache
 def page_templates() -> jinja2.Environment:
     """The templates of all pages: text is escaped, and a name that is missing is an error."""
     templates = jinja2.Environment(
@@ -239,17 +220,9 @@ def page_templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=_COMPILED,
     )
     templates.filters.update(embed=embed, prose=prose, key=sort_key)
-    return templates
-
-
-def _templates(site: Site, front: str | None) -> jinja2.Environment:
-    """The templates with what all pages share; `front` leads from their folder to that of a common front page."""
-    templates = page_templates()
-    templates.globals.update(site=site, palette=palette, hues=range(len(palette.HUES)))
-    templates.globals.update(compare=COMPARISON_FILE, front=front, library=f"{front or 'assets'}/{LIBRARY}")
+    templates.globals.update(palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
     return templates
 
 

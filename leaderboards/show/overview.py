@@ -282,10 +282,7 @@ def _metric(site: Site, task: str) -> str:
 
 def _cards(site: Site) -> dict[str, Card]:
     """The cards of all tasks."""
-    if "cards" not in site.made:
-        site.made["cards"] = {task: _card(site, task) for task in site.summary.tasks}
-    cards: dict[str, Card] = site.made["cards"]
-    return cards
+    return site.once(("cards",), lambda: {task: _card(site, task) for task in site.summary.tasks})
 
 
 def _card(site: Site, task: str) -> Card:

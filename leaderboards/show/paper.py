@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart
 from leaderboards.show.charts import metric_chart
-from leaderboards.show.format import BETWEEN, between, file_names, number
+from leaderboards.show.format import BETWEEN, NONE, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.registry import figure_panels, task_view
 from leaderboards.show.shared import Site, make_site
@@ -39,7 +39,6 @@ __all__ = [
     "booktabs",
     "draw_intervals",
     "draw_panels",
-    "draw_rows",
     "escape_latex",
     "latex_table",
     "make_figures",
@@ -358,23 +357,19 @@ def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineS
     order = sorted(intervals, key=lambda name: intervals[name].estimate, reverse=True)
     figure = _new_figure(4.2, 0.28 * len(order) + 0.8)
     ax = figure.subplots()
-    draw_rows(ax, [(name, intervals[name], styles[name].light) for name in order])
+    for y, name in enumerate(order):
+        interval, colour = intervals[name], styles[name].light
+        if interval.is_known:
+            ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
+        ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
+    ax.set_yticks(range(len(order)), list(map(plain, order)))
+    ax.grid(axis="x", alpha=0.3)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(left=False)
     ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
     names = max(text.get_window_extent().width for text in ax.get_yticklabels()) / figure.dpi
     figure.set_figwidth(max(figure.get_figwidth(), names + _ROWS_INCHES))
     return figure
-
-
-def draw_rows(ax: Axes, rows: Sequence[tuple[str, Interval, str]]) -> None:
-    """A line for each name, estimate with its interval, and colour, the first at the bottom."""
-    for y, (_, interval, colour) in enumerate(rows):
-        if interval.is_known:
-            ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
-        ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
-    ax.set_yticks(range(len(rows)), [plain(name) for name, _, _ in rows])
-    ax.grid(axis="x", alpha=0.3)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(left=False)
 
 
 def _new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -414,13 +409,9 @@ def markdown_table(site: Site) -> str:
     """Agents by environments: mean and 95 % interval; leading tie groups in bold."""
     tasks = list(site.summary.tasks)
     lines = [_row_md(["Agent", *map(_escape_md, tasks)]), _row_md(["---", *["---:"] * len(tasks)])]
-    for name in _order(site):
-        cells = []
-        for task in tasks:
-            interval = _score(site, task, name)
-            text = "–" if interval is None else _text(interval) + _PART * _is_part(site, task, name)
-            cells.append(f"**{text}**" if site.rank(task, name) == 1 else text)
-        lines.append(_row_md([_escape_md(name), *cells]))
+    lines += [
+        _row_md([_escape_md(name), *cells]) for name, cells in _cells(site, _text, NONE, f"{{}}{_PART}", "**{}**")
+    ]
     return "\n".join([*lines, "", _caption(site), ""])
 
 
@@ -432,19 +423,35 @@ def latex_table(site: Site, *, only_mean: bool = False) -> str:
         only_mean: Whether it has means alone, in columns of siunitx that are aligned at the point, with the names of
             environments on their side.
     """
+    tasks, notes = list(site.summary.tasks), [f"% {_caption(site, only_mean=only_mean)}"]
     if only_mean:
-        return _latex_means(site)
-    tasks, rows = list(site.summary.tasks), []
+        cells = _cells(site, lambda mean: number(mean.estimate), "{--}", rf"{{{{{{}}{_PART_LATEX}}}}}", r"\bfseries {}")
+        notes += [r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"]
+        means = [[mean for name in _order(site) if (mean := _score(site, task, name)) is not None] for task in tasks]
+        columns = "".join(_siunitx([number(mean.estimate) for mean in found]) for found in means)
+        head = [rf"{{\rotatebox{{90}}{{{escape_latex(task)}}}}}" for task in tasks]
+    else:
+        # Bold text alone leaves mathematics as it is.
+        cells = _cells(site, _text_latex, "--", f"{{}}{_PART_LATEX}", r"\textbf{{\boldmath {}}}")
+        columns, head = "r" * len(tasks), [escape_latex(task) for task in tasks]
+    rows = [[escape_latex(name), *row] for name, row in cells]
+    return "\n".join([*notes, *booktabs(f"l{columns}", ["Agent", *head], rows), ""])
+
+
+def _cells(
+    site: Site, text: Callable[[Interval], str], absent: str, part: str, bold: str
+) -> list[tuple[str, list[str]]]:
+    """Agents with a cell a task: what has fewer repetitions goes into `part`, what leads into `bold`."""
+    found = []
     for name in _order(site):
         cells = []
-        for task in tasks:
-            interval = _score(site, task, name)
-            text = "--" if interval is None else _text_latex(interval) + _PART_LATEX * _is_part(site, task, name)
-            # Bold text alone leaves mathematics as it is.
-            cells.append(rf"\textbf{{\boldmath {text}}}" if site.rank(task, name) == 1 else text)
-        rows.append([escape_latex(name), *cells])
-    head = ["Agent", *map(escape_latex, tasks)]
-    return "\n".join([f"% {_caption(site)}", *booktabs(f"l{'r' * len(tasks)}", head, rows), ""])
+        for task in site.summary.tasks:
+            mean = _score(site, task, name)
+            cell = absent if mean is None else text(mean)
+            cell = part.format(cell) if _is_part(site, task, name) else cell
+            cells.append(bold.format(cell) if site.rank(task, name) == 1 else cell)
+        found.append((name, cells))
+    return found
 
 
 def booktabs(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -452,25 +459,6 @@ def booktabs(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -
     body = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
     begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
     return [begin, r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule", end]
-
-
-def _latex_means(site: Site) -> str:
-    tasks = list(site.summary.tasks)
-    found = {(task, name): _score(site, task, name) for task in tasks for name in _order(site)}
-    texts = {key: number(interval.estimate) for key, interval in found.items() if interval is not None}
-    formats = [_siunitx([texts[task, name] for name in _order(site) if (task, name) in texts]) for task in tasks]
-    rows = []
-    for name in _order(site):
-        cells = []
-        for task in tasks:
-            text = texts.get((task, name), "{--}")
-            if _is_part(site, task, name):
-                text = f"{{{text}{_PART_LATEX}}}"
-            cells.append(rf"\bfseries {text}" if site.rank(task, name) == 1 else text)
-        rows.append([escape_latex(name), *cells])
-    notes = [f"% {_caption(site, only_mean=True)}", r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"]
-    head = ["Agent", *(rf"{{\rotatebox{{90}}{{{escape_latex(task)}}}}}" for task in tasks)]
-    return "\n".join([*notes, *booktabs(f"l{''.join(formats)}", head, rows), ""])
 
 
 def _siunitx(texts: Sequence[str]) -> str:

@@ -85,11 +85,7 @@ class ScoreTable:
 
 def class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
     """The table of scores over a class of tasks; None if no criterion has any."""
-    name = f"scores of {one.name}"
-    if name not in site.made:  # places within classes of entrants take a second
-        site.made[name] = _class_scores(site, one)
-    table: ScoreTable | None = site.made[name]
-    return table
+    return site.once(("score table", one.name), lambda: _class_scores(site, one))
 
 
 def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:

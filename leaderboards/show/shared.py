@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -38,6 +38,8 @@ from leaderboards.show.instances import first_instance, task_theory
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 
 __all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
+
+T = TypeVar("T")
 
 COMPARISON_FILE = "compare.html"
 TOLD, NOT_TOLD = "told the kernel", "not told the kernel"
@@ -146,18 +148,21 @@ class Site:
             by: The criterion.
         """
         criterion = by or self.ranked_by
-        if (name, criterion) not in self._scores:
-            tasks = next(one.tasks for one in self.classes if one.name == name)
-            self._scores[name, criterion] = board_scores(self.summary, tasks, criterion, aliases=self.aliases)
-        return self._scores[name, criterion]
+        tasks = next(one.tasks for one in self.classes if one.name == name)
+        return self.once(
+            ("scores", name, criterion),
+            lambda: board_scores(self.summary, tasks, criterion, aliases=self.aliases),
+        )
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """What `make` gives, made once: rankings and tables that several pages show take seconds."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: T = self._made[key]
+        return found
 
     @functools.cached_property
-    def made(self) -> dict[str, Any]:
-        """Tables that several pages show, by a name of each."""
-        return {}
-
-    @functools.cached_property
-    def _scores(self) -> dict[tuple[str, str], BoardScores | None]:
+    def _made(self) -> dict[tuple[Any, ...], Any]:
         return {}
 
     def task_ranking(self, task: str, by: str) -> TaskRanking | None:
@@ -169,13 +174,7 @@ class Site:
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
         listed, names = tuple(tasks), frozenset(self.summary.agents if agents is None else agents)
-        if (listed, names) not in self._over:
-            self._over[listed, names] = ranking_over(self.summary, listed, self.rankings, names)
-        return self._over[listed, names]
-
-    @functools.cached_property
-    def _over(self) -> dict[tuple[tuple[str, ...], frozenset[str]], OverallRanking | None]:
-        return {}
+        return self.once(("over", listed, names), lambda: ranking_over(self.summary, listed, self.rankings, names))
 
     def of(self, agents: Collection[str], own: Collection[str] | None = None) -> Site:
         """The same with some agents alone, ranked among themselves and in styles of their own.

@@ -29,13 +29,12 @@ from leaderboards.score.statistics import (
     FlipTest,
     Interval,
     flip_test,
-    pairwise_p,
     proportion,
-    quantile_interval,
     score_interval,
 )
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
+from tests.leaderboards.score.of_one import pairwise_p, quantile_interval
 
 __all__ = ["DISTRIBUTIONS", "Counts", "Setting", "board", "simulate"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leaderboards.score.statistics import pairwise_p
 from tests.leaderboards.score.null_boards import ADDED, STRONG, Setting, gate, simulate, strong, t_tests
+from tests.leaderboards.score.of_one import pairwise_p
 
 pytestmark = pytest.mark.slow
 

@@ -1,0 +1,29 @@
+"""Statistics of one sample, one pair or all pairs, of those that `leaderboards.score.statistics` has of many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leaderboards.score import statistics
+from leaderboards.score.statistics import ALPHA, LEVEL, Interval, flip_test
+
+__all__ = ["improvement", "pairwise_p", "quantile_interval", "repetitions_needed"]
+
+
+def pairwise_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return flip_test(Y, rng, ends=False).p
+
+
+def quantile_interval(x: np.ndarray, q: float, level: float = LEVEL) -> Interval:
+    return statistics.quantile_intervals(x[None, :], q, level)[0]
+
+
+def improvement(x: np.ndarray, y: np.ndarray, level: float = LEVEL) -> Interval:
+    return statistics.improvements(x, y[None, :], level)[0]
+
+
+def repetitions_needed(
+    difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA, most: int = 100_000
+) -> int | None:
+    (found,) = statistics.repetitions_needed(np.array([difference]), np.array([sd]), np.array([alpha]), power, most)
+    return found
