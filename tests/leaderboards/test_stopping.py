@@ -193,7 +193,7 @@ def test_a_signal_that_an_import_loses_is_heard_soon(folder: Folder, script: str
     folder.completes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_while_workers_play(folder: Folder, number: signal.Signals) -> None:
     command = folder.run(pause=0.05)
     command.wait_for(folder.progress)
