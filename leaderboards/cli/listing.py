@@ -1,13 +1,12 @@
-"""`gpbandit list`.
+"""`gpbandit list`, and what a shell completes.
 
-What comes with the project is listed from its sources, without importing a policy or building a suite: that takes a
-fraction of a second instead of several. Plugins are imported.
+Nothing of this project is imported for it but the table of environments: that takes a fraction of a second instead of
+several. Plugins are imported.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 import importlib.metadata
 import importlib.util
 import sys
@@ -62,13 +61,13 @@ def everything(context: typer.Context, as_json: _JSON = False) -> None:
 
 @app.command("envs")
 def envs(as_json: _JSON = False) -> None:
-    """List environments with their time limits."""
+    """List environments with their horizons."""
     _print(environment_rows(), as_json)
 
 
 @app.command("agents")
 def list_agents(as_json: _JSON = False) -> None:
-    """List agents with the kind of batches they play."""
+    """List agents."""
     _print(agent_rows(), as_json)
 
 
@@ -86,21 +85,16 @@ def _print(rows: list[_Row], as_json: bool) -> None:
         say_json(rows)
         return
     for row in rows:
-        if "horizon" in row:
-            brackets, note = f"(horizon {row['horizon']})", row.get("note", "")
-        elif "runs" in row:
-            brackets, note = f"({row['runs']} runs)", row["description"]
-        else:
-            note, brackets = "", f"({row['error']})" if "error" in row else f"({row['batch']})" if row["batch"] else ""
-        typer.echo(f"  {'  '.join(filter(None, (row['id'], brackets, note)))}")
+        size = f"(horizon {row['horizon']})" if "horizon" in row else f"({row['runs']} runs)" if "runs" in row else ""
+        typer.echo("  " + "  ".join(filter(None, (row["id"], size, row.get("description", "")))))
 
 
 def environment_rows() -> list[_Row]:
-    """Every environment: its id and time limit."""
+    """Every environment: its id and horizon."""
     from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
     rows: list[_Row] = [{"id": row.id, "horizon": row.horizon} for row in ENVIRONMENTS]
-    rows.append({"id": TABLE.id, "horizon": TABLE.horizon, "note": "your own table, with file= and target="})
+    rows.append({"id": TABLE.id, "horizon": TABLE.horizon, "description": "your own table, with file= and target="})
     if _plugins("gpbandit.envs"):
         import gymnasium as gym
 
@@ -113,23 +107,27 @@ def environment_rows() -> list[_Row]:
 
 
 def agent_rows() -> list[_Row]:
-    """Every agent: its id and its kind of batches, or why it cannot be imported."""
-    built_in = _literal("agents", "_BUILT_IN")
-    rows: list[_Row] = []
-    for id, (entry_point, _) in built_in.items():
-        batch = _batch_in_source(*entry_point.split(":"))
-        rows.append({"id": id, "batch": batch} if batch else _imported(id))
+    """Every agent: its id. Those of this project are read from the source, since importing a policy takes seconds."""
+    spec = importlib.util.find_spec("agents")
+    assert spec is not None
+    assert spec.origin is not None
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    (table,) = [
+        node for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "_BUILT_IN"
+    ]
+    assert table.value is not None
+    ids = list(ast.literal_eval(table.value))
     plugins = _plugins("gpbandit.agents")
-    if not plugins and "agents" not in sys.modules:
-        return rows
-    import agents
+    if plugins or "agents" in sys.modules:
+        import agents
 
-    if plugins:
-        from leaderboards.play.plugins import load_plugins
+        if plugins:
+            from leaderboards.play.plugins import load_plugins
 
-        load_plugins()
-    # Those of plugins, and of a script that calls the command line.
-    return [*rows, *(_imported(id) for id in agents.registered() if id not in built_in)]
+            load_plugins()
+        # Those of plugins, and of a script that calls the command line.
+        ids += [id for id in agents.registered() if id not in ids]
+    return [{"id": id} for id in ids]
 
 
 def suite_rows() -> list[_Row]:
@@ -176,66 +174,3 @@ def _begun(names: list[str], incomplete: str) -> list[str]:
 def _plugins(group: str) -> bool:
     """Whether another distribution has entry points in this group."""
     return bool(importlib.metadata.entry_points(group=group))
-
-
-def _imported(id: str) -> _Row:
-    """The row of a registered agent that has to be imported; with the error, if its module fails."""
-    import agents
-
-    try:
-        capabilities = getattr(agents.spec(id).load(), "capabilities", None)
-    except Exception as error:  # a stranger's module may raise anything, and the list goes on
-        return {"id": id, "batch": "", "error": f"cannot be imported: {type(error).__name__}: {error}"}
-    return {"id": id, "batch": capabilities.batch if capabilities is not None else ""}
-
-
-def _batch_in_source(module: str, name: str) -> str:
-    """The kind of batches in the class `name` of `module` or in the first base that states one; "" if none does."""
-    tree = _tree(module)
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module and name in {alias.name for alias in node.names}:
-            return _batch_in_source(node.module, name) if node.module.partition(".")[0] == "agents" else ""
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            stated = _value(node.body, "capabilities")
-            if isinstance(stated, ast.Name):
-                stated = _value(tree.body, stated.id)
-            if isinstance(stated, ast.Call):
-                batch = {keyword.arg: keyword.value for keyword in stated.keywords}.get("batch")
-                return str(ast.literal_eval(batch)) if batch is not None else ""
-            bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-            return next(filter(None, (_batch_in_source(module, base) for base in bases)), "")
-    return ""
-
-
-def _literal(module: str, name: str) -> Any:
-    """The value of the literal that `module` assigns to `name`."""
-    value = _value(_tree(module).body, name)
-    if value is None:
-        raise LookupError(f"{module} assigns nothing to {name}")
-    return ast.literal_eval(value)
-
-
-def _value(body: list[ast.stmt], name: str) -> ast.expr | None:
-    """What is assigned to `name` in a module or class."""
-    for node in body:
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        else:
-            continue
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            return node.value
-    return None
-
-
-@functools.cache
-def _tree(module: str) -> ast.Module:
-    """The parsed source of a module, found without importing its package."""
-    package, *rest = module.split(".")
-    found = importlib.util.find_spec(package)
-    assert found is not None
-    assert found.origin is not None
-    path = Path(found.origin).parent.joinpath(*rest)
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return ast.parse(file.read_text(encoding="utf-8"))

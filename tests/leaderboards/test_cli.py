@@ -7,6 +7,7 @@ import importlib.metadata
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -441,7 +442,7 @@ def test_lists(call: Call) -> None:
         code, text, _ = call("list", kind)
         assert code == 0
         for name in names:
-            assert f"  {name}  " in text
+            assert re.search(rf"^  {re.escape(name)}(  |$)", text, re.MULTILINE)
         assert text in everything
 
 
@@ -669,7 +670,7 @@ def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
     assert [row["id"] for row in listed["environments"]] == [
         line.split()[0] for line in call("list", "envs")[1].splitlines()
     ]
-    assert {"id": "Uniform", "batch": "adaptive"}.keys() == listed["agents"][0].keys()
+    assert listed["agents"][0] == {"id": "Uniform"}
     assert json.loads(call("list", "suites", "--json")[1]) == listed["suites"]
     assert "gpbandit list suites --json" in call("list", "--json", "suites")[2]
     call("run", suite, "--out", tmp_path / "r", "--executor", "serial")

@@ -97,7 +97,7 @@ def test_a_new_policy_and_a_new_metric_are_in_the_list_the_runs_the_page_the_aud
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gpbandit("list", "agents")
-    assert "  Own-UCB  (sequential)\n" in capsys.readouterr().out
+    assert "  Own-UCB\n" in capsys.readouterr().out
 
     suite, out = tmp_path / "extended.toml", tmp_path / "out"
     suite.write_text(SUITE)

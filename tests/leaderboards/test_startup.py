@@ -62,7 +62,7 @@ def test_lists_agree_with_what_is_imported(capsys: pytest.CaptureFixture[str]) -
     for row in ENVIRONMENTS:
         assert f"  {row.id}  (horizon {row.horizon})" in lines
     for id in agents._BUILT_IN:
-        assert f"  {id}  ({agents.spec(id).load().capabilities.batch})" in lines  # type: ignore[attr-defined]
+        assert f"  {id}" in lines
     for name in suite_names():
         suite = load_suite(name)
         assert f"  {name}  ({sum(1 for _ in suite.specs())} runs)  {suite.description}" in lines
