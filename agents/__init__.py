@@ -3,13 +3,19 @@
 `agents.Experiment` asks one of them what to try next in an experiment of one's own.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from agents.core.check import AgentCheckError, check_agent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
-from agents.experiment import Experiment, constraint, forbid, log, mixture
 from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
 from agents.presets import Preset, preset
+
+if TYPE_CHECKING:
+    from agents.experiment import Experiment, constraint, forbid, log, mixture
 
 __all__ = [
     "Action",
@@ -41,6 +47,16 @@ __all__ = [
     "registered",
     "spec",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`Experiment` and what belongs to it, loaded when it is first asked for: who plays a policy needs none of it."""
+    if name in ("Experiment", "constraint", "forbid", "log", "mixture"):
+        from agents import experiment
+
+        return getattr(experiment, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 # In this order: charts give the agents of one hue one dash after the other. New ones come last, so that the others
 # keep theirs.
