@@ -87,6 +87,7 @@ class Model:
         prior_variance: Largest prior variance of an arm or a point.
         doubling: Whether `norm_bound` is a guess, to be doubled when the data refute it.
         lams: Noise variance of each arm, shape (A,); None where it is `lam` for all.
+        pairs: What the policy takes the mean to be near: pairs of a norm and a distance.
     """
 
     kernel: Kernel
@@ -97,6 +98,7 @@ class Model:
     prior_variance: float
     doubling: bool = False
     lams: Float[np.ndarray, " A"] | None = None
+    pairs: tuple[Approximation, ...] = ()
 
     def noise_of(self, arms: Int[np.ndarray, " p"] | slice = slice(None)) -> float | Float[np.ndarray, " p"]:
         """The noise variance of these arms, by default of all: one number where all have the same."""
@@ -224,6 +226,7 @@ class GPSettings:
             prior_variance=largest,
             doubling=self.doubling,
             lams=lams,
+            pairs=self.pairs_on(problem),
         )
 
     def _regulariser(self, kernel: Kernel, problem: Problem) -> float | None:

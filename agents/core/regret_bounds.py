@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BoundInputs, RegretGuarantee
@@ -24,10 +24,6 @@ from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
 
 __all__ = [
     "amm_width",
-    "batched_ucb_bound",
-    "bbkb_bound",
-    "bkb_bound",
-    "bpe_bound",
     "finite_bayes_width",
     "gain_within_batch",
     "gp_ucb_bound",
@@ -84,7 +80,7 @@ def ucb_guarantee(
     Args:
         inputs: What the bound depends on.
         settings: Those of the policy. Existing data, which tell more than the gain of the pulls, have no bound.
-        ratio: Bound on how much a standard deviation shrinks within a batch, >= 1; see `batched_ucb_bound`.
+        ratio: Bound on how much a standard deviation shrinks within a batch, >= 1; see `gp_ucb_bound`.
         theorem: Source of the bound; "" for that of the width.
         start: Evaluations of the initial design, each of regret up to twice the largest mean; without a norm bound
             that is not known, and there is no bound.
@@ -108,7 +104,7 @@ def ucb_guarantee(
         gaussian = True
     else:
         return RegretGuarantee(exponent)
-    bound = float(batched_ucb_bound(t, widths, gamma, ratio, kappa2, lam)[0])
+    bound = float(gp_ucb_bound(t, widths, gamma, kappa2, lam, ratio)[0])
     if start and F is not None:
         bound += 2 * F * math.sqrt(kappa2) * start
     return RegretGuarantee(exponent, bound, theorem or source, gaussian_noise=gaussian)
@@ -120,41 +116,29 @@ def gp_ucb_bound(
     gamma: Float[np.ndarray, " p"],
     kappa2: float,
     lam: float,
+    ratio: float = 1.0,
 ) -> Float[np.ndarray, " p"]:
-    """`R_t <= width_t sqrt(8 C t gamma_t)` for GP-UCB with a valid, non-decreasing width.
+    """`R_t <= ratio width_t sqrt(8 C t gamma_t)` for GP-UCB with `ratio` times a valid width, also in batches.
 
     From `r_s <= 2 width_s sd_{s-1}(x_s)` by Cauchy and Schwarz; `8 C` is `C_1` of the reference where kappa2 = 1.
 
-    Reference: Srinivas et al. (2010), Theorems 1 and 3; Chowdhury and Gopalan (2017), Theorem 3.
-    """
-    return np.asarray(width) * np.sqrt(8 * variance_constant(kappa2, lam) * np.asarray(t) * np.asarray(gamma))
-
-
-def batched_ucb_bound(
-    t: Float[np.ndarray, " p"],
-    width: Float[np.ndarray, " p"],
-    gamma: Float[np.ndarray, " p"],
-    ratio: float,
-    kappa2: float,
-    lam: float,
-) -> Float[np.ndarray, " p"]:
-    """`R_t <= ratio width_t sqrt(8 C t gamma_t)` for GP-UCB in batches, with `ratio` times a valid width.
-
     Args:
         t: Times, shape `(p,)`.
-        width: Width of the sequential policy, non-decreasing, that holds the mean at the beginning of every batch.
+        width: Width, non-decreasing, that holds the mean at the beginning of every batch.
         gamma: Largest information gain at each time.
-        ratio: Bound on `sd_fb(x) / sd(x)`, how much a standard deviation shrinks within a batch: `exp(C)` for GP-BUCB,
-            with C a bound on the information gained within a batch; the threshold C of its batches for GP-AUCB.
         kappa2: Largest prior variance.
         lam: Noise variance.
+        ratio: Bound on `sd_fb(x) / sd(x)`, how much a standard deviation shrinks within a batch: 1 without batches;
+            `exp(C)` for GP-BUCB, with C a bound on the information gained within a batch; the threshold C of its
+            batches for GP-AUCB.
 
-    Reference: Desautels et al. (2012), Theorem 1 by its Lemmas 4 and 5, for GP-BUCB; Calandriello et al. (2020),
-    Propositions 2 and 3, for GP-AUCB.
+    Reference: Srinivas et al. (2010), Theorems 1 and 3; Chowdhury and Gopalan (2017), Theorem 3; Desautels et al.
+    (2012), Theorem 1 by its Lemmas 4 and 5, for GP-BUCB; Calandriello et al. (2020), Propositions 2 and 3, for GP-AUCB.
     """
     if not ratio >= 1:
         raise ValueError(f"ratio: expected a number >= 1, got {ratio!r}")
-    return ratio * gp_ucb_bound(t, width, gamma, kappa2, lam)
+    found: np.ndarray = ratio * (width * np.sqrt(8 * variance_constant(kappa2, lam) * t * gamma))
+    return found
 
 
 def gain_within_batch(gamma: Float[np.ndarray, " T"], batch_size: int, t_init: int = 0) -> float:
@@ -205,86 +189,3 @@ def amm_width(
     Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the AMM bound.
     """
     return np.sqrt(norm**2 + noise**2 / lam * 2 * (np.asarray(gamma) + math.log(1 / delta)))
-
-
-def bkb_bound(
-    t: Float[np.ndarray, " p"],
-    d_eff: Float[np.ndarray, " p"],
-    norm: float,
-    xi: float,
-    delta: float,
-    kappa2: float,
-    lam: float,
-    epsilon: float = 0.5,
-) -> Float[np.ndarray, " p"]:
-    """`2 (2 alpha)^(3/2) sqrt((1 + kappa2 / lam) t) (xi d L + sqrt(lam F^2 d L) + xi log(1 / delta))`.
-
-    `d` is the exact effective dimension of the pulls, `alpha = (1 + epsilon) / (1 - epsilon)`, and
-    `L = 1 + log(1 + kappa2 t / lam)`.
-
-    The printed bound has neither the factor `sqrt(1 + kappa2 / lam)`, by which a deviation may shrink at its own pull,
-    since its proof sums the deviations after the pulls where the regret has those before them; nor L, but
-    `log(kappa2 t)`. It fails by any factor on independent arms; `docs/math/bkb.md` has the proof of this one.
-
-    Reference: Calandriello et al. (2019), Theorem 2, by its Propositions 4 and 5.
-    """
-    t, d = np.asarray(t, np.float64), np.asarray(d_eff, np.float64)
-    alpha = (1 + epsilon) / (1 - epsilon)
-    L = 1 + np.log1p(kappa2 * t / lam)
-    inner = xi * d * L + np.sqrt(lam * norm**2 * d * L) + xi * math.log(1 / delta)
-    return 2 * (2 * alpha) ** 1.5 * np.sqrt((1 + kappa2 / lam) * t) * inner
-
-
-def bbkb_bound(
-    t: Float[np.ndarray, " p"],
-    sum_leverage: Float[np.ndarray, " p"],
-    norm: float,
-    xi: float,
-    delta: float,
-    lam: float,
-    C: float,
-) -> Float[np.ndarray, " p"]:
-    """`55 C^3 sqrt(t) (xi (S_t + log(1/delta)) + sqrt(lam F^2 S_t))` with `S_t = sum_s lev_{s-1}(x_s)`.
-
-    Reference: Calandriello et al. (2020), Theorem 2; it asks for lam >= 1.
-    """
-    S = np.asarray(sum_leverage, np.float64)
-    return 55 * C**3 * np.sqrt(t) * (xi * (S + math.log(1 / delta)) + np.sqrt(lam * norm**2 * S))
-
-
-def bpe_bound(
-    lengths: Int[np.ndarray, " B"],
-    gamma: Float[np.ndarray, " T"],
-    norm: float,
-    noise: float,
-    n_arms: int,
-    delta: float,
-    kappa2: float,
-    lam: float,
-) -> float:
-    """`2 w kappa N_1 + sum_{i>1} 4 w N_i sqrt(2 C gamma_{N_{i-1}} / N_{i-1})` for BPE with batches of lengths `N_i`.
-
-    `w = F + R / sqrt(lam) sqrt(2 log(A B / delta))` is its width; after N pulls of largest variance no arm's variance
-    exceeds the average of those of the pulled arms, `2 C gamma_N / N`.
-
-    Args:
-        lengths: Batch lengths, B of them.
-        gamma: Largest information gain after 1, 2, ... pulls, at least as many as the longest batch but the last.
-        norm: Bound `F` on the RKHS norm.
-        noise: Sub-Gaussian scale `R` of the noise.
-        n_arms: Number of arms.
-        delta: Failure probability.
-        kappa2: Largest prior variance.
-        lam: Regularisation.
-
-    Reference: Li and Scarlett (2022), Theorem 1 and its Appendix A.1.
-    """
-    lengths, gamma = np.asarray(lengths, np.int64), np.asarray(gamma, np.float64)
-    if len(lengths) > 1 and lengths[:-1].max() > len(gamma):
-        raise ValueError(
-            f"gamma: expected {lengths[:-1].max()} values, one a pull of the longest batch, got {len(gamma)}"
-        )
-    width = norm + noise / math.sqrt(lam) * math.sqrt(2 * math.log(n_arms * len(lengths) / delta))
-    before = lengths[:-1]
-    later = 4 * width * lengths[1:] * np.sqrt(2 * variance_constant(kappa2, lam) * gamma[before - 1] / before)
-    return float(2 * width * math.sqrt(kappa2) * lengths[0] + later.sum())

@@ -111,8 +111,7 @@ class UCBAgent(BandFields, GPAgent):
             self.unmet_condition(self.schedule),
             self.refuted,
         )
-        pairs = self.settings.pairs_on(self.problem) if stated.tolerates else ()
-        return replace(stated, approximations=pairs)
+        return replace(stated, approximations=self.model.pairs if stated.tolerates else ())
 
     @property
     def regret_width(self) -> str:

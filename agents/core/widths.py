@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from math import log, log1p, pi, sqrt
+from math import log, pi, sqrt
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -29,29 +29,23 @@ from agents.core.gp_settings import Model, WidthContext
 from agents.core.guarantees import Assumption, Deviation
 from agents.core.space import Search
 from gpbandit_envs.arguments import as_number, positive_number, shown
-from gpbandit_envs.problem import Approximation, InitialData, Problem
+from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = [
     "SEQUENTIAL_WIDTHS",
     "AbbasiYadkori",
     "AnalyticMixture",
-    "BBKBTheorem2",
-    "BKBTheorem2",
     "BoundedNoise",
     "CompactBayes",
     "Constant",
-    "CorrectedBKB",
     "EffectiveDimension",
     "FiniteBayes",
-    "GrowingWidth",
     "InformationGain",
     "LogDeterminant",
     "Logarithmic",
     "NonAdaptive",
-    "OfflineTheorem",
     "Scaled",
     "TwoSidedNonAdaptive",
-    "TwoSidedOffline",
     "WidthContext",
     "WidthSchedule",
     "as_width",
@@ -106,27 +100,11 @@ class WidthSchedule(ABC):
         """The width in batch `number`, from 1, of `n_batches` that are planned in advance."""
         return self
 
-    def arm_beliefs(
-        self, problem: Problem, model: Model, data: InitialData | None, pairs: tuple[Approximation, ...]
-    ) -> ArmBeliefs[Any]:
-        """The posterior over all arms on which GP-UCB plays it.
-
-        Args:
-            problem: The problem.
-            model: Kernel, noise and confidence level of the episode.
-            data: Evaluations from before the first step; None for none.
-            pairs: What the policy takes the mean to be near.
-        """
+    def arm_beliefs(self, problem: Problem, model: Model, data: InitialData | None) -> ArmBeliefs[Any]:
+        """The posterior over all arms on which GP-UCB plays it, given existing data; None for none."""
         return ExactBeliefs(problem, model, data)
 
-    def box_beliefs(
-        self,
-        problem: Problem,
-        model: Model,
-        search: Search,
-        data: InitialData | None,
-        pairs: tuple[Approximation, ...],
-    ) -> BoxBeliefs:
+    def box_beliefs(self, problem: Problem, model: Model, search: Search, data: InitialData | None) -> BoxBeliefs:
         """The same on a box, which is searched as `search` says."""
         return BoxBeliefs(problem, model, search, data)
 
@@ -324,93 +302,6 @@ def log_ratio_of(c: WidthContext) -> float:
 
 
 @dataclass(frozen=True)
-class BKBTheorem2(WidthSchedule):
-    """`beta / sqrt(lam)` with the radius of a fresh dictionary, as printed.
-
-    `beta = 2 xi sqrt(alpha log(kappa^2 t) d_eff + log(1/delta)) + (1 + 1/sqrt(1-eps)) sqrt(lam) F`.
-
-    The logarithm stands for a bound on `logdet(I + K_t / lam) / d_eff` that the proof has as `1 + log(1 + kappa^2 t)`,
-    without its `lam`. It depends on the unit of the reward, and is 0 for a small kernel: then nothing is left for the
-    noise. `CorrectedBKB` has the bound itself; this width is proven where it is not below that one.
-
-    Reference: Calandriello et al. (2019), Theorem 2, with `alpha = (1 + eps) / (1 - eps)`.
-
-    Attributes:
-        eps: Accuracy of the dictionary, in (0, 1).
-    """
-
-    assumes = "norm"
-    theorem = "Calandriello et al. (2019), Theorem 2"
-
-    eps: float = 0.5
-
-    def __post_init__(self) -> None:
-        eps = as_number("eps", self.eps, "a number in (0, 1)", lambda eps: 0 < eps < 1)
-        object.__setattr__(self, "eps", eps)
-        object.__setattr__(self, "sketch_eps", eps)
-
-    @property
-    def alpha(self) -> float:
-        """`(1 + eps) / (1 - eps)`: the factor within which the dictionary keeps every variance."""
-        return (1 + self.eps) / (1 - self.eps)
-
-    def log_ratio(self, prior_variance: float, lam: float, t: int) -> float:
-        """What stands for a bound on `logdet(I + K_t / lam) / d_eff` after t pulls."""
-        return max(log(prior_variance * t), 0.0)
-
-    def is_proven(self, prior_variance: float, lam: float) -> bool:
-        """Whether that is at least the bound of `CorrectedBKB`, for every t: their difference is least for t = 1."""
-        needed = CorrectedBKB(self.eps).log_ratio(prior_variance, lam, 1)
-        return self.log_ratio(prior_variance, lam, 1) >= needed
-
-    def unmet_on_sketch(self, prior_variance: float, lam: float) -> str:
-        if self.is_proven(prior_variance, lam):
-            return ""
-        return "it is printed with log(kappa^2 t), which its proof bounds by 1 + log(1 + kappa^2 t / lam)"
-
-    def __call__(self, context: WidthContext) -> float:
-        c = context
-        gain = self.alpha * self.log_ratio(c.prior_variance, c.lam, c.t) * c.effective_dimension
-        beta = 2 * c.noise_std * sqrt(gain + log(1 / c.delta))
-        return beta / sqrt(c.lam) + (1 + 1 / sqrt(1 - self.eps)) * c.norm_bound
-
-
-@dataclass(frozen=True)
-class CorrectedBKB(BKBTheorem2):
-    """`BKBTheorem2` with `1 + log(1 + kappa^2 t / lam)` in the place of `log(kappa^2 t)`, for which its proof holds.
-
-    `logdet(I + K_t / lam) <= d_eff (1 + log(1 + |K_t| / lam))` and `|K_t| <= kappa^2 t`, so that it does not depend on
-    the unit of the reward. See `docs/math/bkb.md`.
-
-    Reference: Calandriello et al. (2019), Proposition 5 and appendix D.1.
-    """
-
-    theorem = "Calandriello et al. (2019), Theorem 2 with the logarithm of Proposition 5"
-
-    def log_ratio(self, prior_variance: float, lam: float, t: int) -> float:
-        return 1 + log1p(prior_variance * t / lam)
-
-
-@dataclass(frozen=True)
-class BBKBTheorem2(WidthSchedule):
-    """`C~ beta / sqrt(lam)` with a radius that adapts to the data.
-
-    `beta = 2 xi sqrt(sum_s log(1 + 3 lev_fb(x_s)) + log(1/delta)) + (1 + sqrt 2) sqrt(lam) F`.
-
-    Reference: Calandriello et al. (2020), Theorem 2.
-    """
-
-    assumes = "norm"
-    theorem = "Calandriello et al. (2020), Theorem 2"
-    sketch_eps = 0.5
-
-    def __call__(self, context: WidthContext) -> float:
-        c = context
-        beta = 2 * c.noise_std * sqrt(c.sum_log_3_leverage + log(1 / c.delta))
-        return c.batch_ratio * (beta / sqrt(c.lam) + (1 + sqrt(2)) * c.norm_bound)
-
-
-@dataclass(frozen=True)
 class EffectiveDimension(WidthSchedule):
     """`C (F + xi / sqrt(lam) sqrt(log(t) d_eff + log(1 / delta)))`: practical, without the constants of the theorems.
 
@@ -444,46 +335,6 @@ class LogDeterminant(WidthSchedule):
 
 
 @dataclass(frozen=True)
-class OfflineTheorem(WidthSchedule):
-    """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without its feedback.
-
-    The theorem is about one arm and one side of the band. Both sides of A arms in B batches are `2 A B` events. For
-    Gaussian noise the two tails of an arm together have the bound of one, and `A B` suffices; see `TwoSidedOffline` for
-    other noise.
-
-    Reference: Li and Scarlett (2022), Algorithm 1, line 15; Vakili et al. (2021), Theorem 1.
-
-    Attributes:
-        n_batches: Number of batches B, set by the policy.
-    """
-
-    assumes = "norm"
-    theorem = "Vakili et al. (2021), Theorem 1"
-    gaussian_noise: ClassVar[bool] = True
-    depends_on_pulls: ClassVar[bool] = False
-    counts_arms: ClassVar[bool] = True
-    chosen_blindly: ClassVar[Literal["", "batch", "all"]] = "batch"
-
-    n_batches: int = 1
-
-    def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
-        return replace(self, n_batches=n_batches)
-
-    def __call__(self, context: WidthContext) -> float:
-        c = context
-        events = self.sides * c.n_arms * self.n_batches
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(events / c.delta))
-
-
-@dataclass(frozen=True)
-class TwoSidedOffline(OfflineTheorem):
-    """`OfflineTheorem` with `2 A B` for `A B`, for all sub-Gaussian noise."""
-
-    gaussian_noise: ClassVar[bool] = False
-    sides: ClassVar[int] = 2
-
-
-@dataclass(frozen=True)
 class NonAdaptive(WidthSchedule):
     """`F + R / sqrt(lam) sqrt(2 log(A t^2 pi^2 / (6 delta)))`, at all times, for arms chosen without any feedback.
 
@@ -512,26 +363,6 @@ class TwoSidedNonAdaptive(NonAdaptive):
 
     gaussian_noise: ClassVar[bool] = False
     sides: ClassVar[int] = 2
-
-
-@dataclass(frozen=True)
-class GrowingWidth(WidthSchedule):
-    """`sqrt(3 log(2 i))` in batch i.
-
-    Reference: Li and Scarlett (2022), section 5.
-
-    Attributes:
-        batch: Number i of the batch, set by the policy.
-    """
-
-    batch: int = 1
-    depends_on_pulls: ClassVar[bool] = False
-
-    def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
-        return replace(self, batch=number)
-
-    def __call__(self, context: WidthContext) -> float:
-        return sqrt(3 * log(2 * self.batch))
 
 
 @dataclass(frozen=True)

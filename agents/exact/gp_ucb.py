@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agents.core.beliefs import ArmBeliefs, BoxBeliefs
-from agents.core.dual_band import DualMixture, LikelihoodRatio, SlackMixture
 from agents.core.fields import SearchFields
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
+from agents.exact.dual_mixture import DualMixture, LikelihoodRatio, SlackMixture
 from gpbandit_envs.problem import InitialData
 
 __all__ = ["GPUCB"]
@@ -58,11 +58,10 @@ class GPUCB(SearchFields, UCBAgent):
     )
 
     def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
-        return self.schedule.arm_beliefs(self.problem, self.model, data, self.settings.pairs_on(self.problem))
+        return self.schedule.arm_beliefs(self.problem, self.model, data)
 
     def box_beliefs(self, data: InitialData | None) -> BoxBeliefs:
-        pairs = self.settings.pairs_on(self.problem)
-        return self.schedule.box_beliefs(self.problem, self.model, self._search, data, pairs)
+        return self.schedule.box_beliefs(self.problem, self.model, self._search, data)
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         return ucb_guarantee(inputs, self.settings, start=self.n_start, width=self.regret_width)

@@ -16,8 +16,9 @@ from agents.core.gp_settings import GPSettings, NoiseOfArms
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
-from agents.core.regret_bounds import bpe_bound, proven_exponent
-from agents.core.widths import GrowingWidth, OfflineTheorem, TwoSidedOffline, as_width, width_setting
+from agents.core.regret_bounds import proven_exponent
+from agents.core.widths import as_width, width_setting
+from agents.few_batches.theory import GrowingWidth, OfflineTheorem, TwoSidedOffline, bpe_bound
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Kernel, Matern, Scale
 from gpbandit_envs.gp.exact import ExactPosterior

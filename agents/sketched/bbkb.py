@@ -8,13 +8,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from agents.core.batch_rules import GlobalLocalRule, SumRule
+from agents.core.batch_rules import SumRule
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.initial_design import UncertaintyDesign
 from agents.core.protocol import Capabilities
-from agents.core.regret_bounds import bbkb_bound, proven_exponent, variance_constant
-from agents.core.widths import AnalyticMixture, BBKBTheorem2, LogDeterminant
+from agents.core.regret_bounds import proven_exponent, variance_constant
+from agents.core.widths import AnalyticMixture, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.local_rule import GlobalLocalRule
+from agents.sketched.theory import BBKBTheorem2, bbkb_bound
 from gpbandit_envs.arguments import as_word
 
 __all__ = ["BBKB"]

@@ -9,9 +9,10 @@ import numpy as np
 
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Capabilities
-from agents.core.regret_bounds import bkb_bound, proven_exponent
-from agents.core.widths import AnalyticMixture, BKBTheorem2, CorrectedBKB, EffectiveDimension
+from agents.core.regret_bounds import proven_exponent
+from agents.core.widths import AnalyticMixture, EffectiveDimension
 from agents.sketched.base import SketchedUCBAgent
+from agents.sketched.theory import BKBTheorem2, CorrectedBKB, bkb_bound
 
 __all__ = ["BKB"]
 

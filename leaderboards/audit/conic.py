@@ -7,8 +7,8 @@
 | `r^2` | `lam m^T (K + lam diag(1 / n))^-1 m + R^2 (2 gamma + 2 log(1 / delta))` | unit of y^2 |
 
 `max f(x)` over all `f` with `sum_i n_i (f(x_i) - m_i)^2 <= r^2` and a norm of at most `F`. Bands of
-`agents.core.dual_band.DualMixture` are its Lagrangian duals, each at one multiplier. A programme a point and a side is
-far too dear for play; in audits, at a few arms, it tells how much of a band's width is due to the band.
+`agents.exact.dual_mixture.DualMixture` are its Lagrangian duals, each at one multiplier. A programme a point and a side
+is far too dear for play; in audits, at a few arms, it tells how much of a band's width is due to the band.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ import agents
 import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Agent, Feedback, Pending
 from agents.core.information import greedy_information, largest_gain
-from agents.core.regret_bounds import batched_ucb_bound, gain_within_batch, rkhs_width
+from agents.core.regret_bounds import gain_within_batch, gp_ucb_bound, rkhs_width
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least, at_most
@@ -166,7 +166,7 @@ def bkb_run(task: Task, seed: int) -> dict[str, float]:
 def printed_bkb_bound(t: int, d_eff: float) -> float:
     """The bound of the paper's Theorem 2 for the constants here, with a logarithm of at least 1.
 
-    What its proof gives is `agents.core.regret_bounds.bkb_bound`.
+    What its proof gives is `agents.sketched.theory.bkb_bound`.
     """
     inner = d_eff * (log := max(math.log(t), 1.0)) + NORM * math.sqrt(d_eff * log) + math.log(1 / DELTA)
     return 2 * 6**1.5 * math.sqrt(t) * inner
@@ -187,7 +187,7 @@ def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
         arms = np.concatenate([arms, batch.arms])
     t = np.arange(1.0, HORIZON + 1)
     width = rkhs_width(gamma, NORM, 1.0, DELTA, 1.0)
-    bound = batched_ucb_bound(t, width, gamma, math.exp(bound_on_gain), 1.0, 1.0)
+    bound = gp_ucb_bound(t, width, gamma, 1.0, 1.0, math.exp(bound_on_gain))
     return {"gain": largest / bound_on_gain, "bound": float((np.cumsum(task.regrets[arms]) / bound).max())}
 
 

@@ -23,7 +23,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.information import greedy_information, largest_gain, realised_information
-from agents.core.regret_bounds import batched_ucb_bound, bbkb_bound, bpe_bound, rkhs_width
+from agents.core.regret_bounds import gp_ucb_bound, rkhs_width
+from agents.few_batches.theory import bpe_bound
+from agents.sketched.theory import bbkb_bound
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_most
@@ -121,7 +123,7 @@ def gp_bucb_ratio(run: Run, settings: Settings) -> float:
     t, gamma = np.arange(1.0, len(R) + 1), _gamma(len(R))
     task = _task()
     width = rkhs_width(gamma, task.norm, math.sqrt(task.lam), settings["delta"], task.lam)
-    later = batched_ucb_bound(t, width, gamma, math.exp(settings["c"]), task.kappa2, task.lam)
+    later = gp_ucb_bound(t, width, gamma, task.kappa2, task.lam, math.exp(settings["c"]))
     start = 2 * task.norm * math.sqrt(task.kappa2) * settings["t_init"]
     return float((R / (later + start)).max())
 

@@ -3,7 +3,7 @@
 | symbol | meaning |
 |---|---|
 | theory | `F + R / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta)))` times the posterior standard deviation |
-| AMM, DMM | see `agents.core.widths.AnalyticMixture` and `agents.core.dual_band.DualMixture` |
+| AMM, DMM | see `agents.core.widths.AnalyticMixture` and `agents.exact.dual_mixture.DualMixture` |
 
 Half-widths are worked out anew from the pulls and rewards of each run, for all arms after every pull, whatever the
 policy that made the pulls had for its own width. The figure of a repetition is the largest ratio of all its runs.
@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.dual_band import DualArms, DualMixture, Evidence, intersection
 from agents.core.gp_settings import WidthContext
 from agents.core.widths import AnalyticMixture, InformationGain
+from agents.exact.dual_mixture import DualArms, DualMixture, Evidence, intersection
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import LESS, Claim, Figure, at_most

@@ -11,8 +11,8 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.core.dual_band import DualArms, DualMixture
 from agents.core.widths import AnalyticMixture, InformationGain, WidthContext
+from agents.exact.dual_mixture import DualArms, DualMixture
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
@@ -269,7 +269,7 @@ class TestBox:
 
     def test_slopes_are_those_of_the_bound(self) -> None:
         agent = self.fed(width="dmm")
-        from agents.core.dual_band import _DualUpperBound
+        from agents.exact.dual_mixture import _DualUpperBound
 
         bound = _DualUpperBound(agent.beliefs._posteriors, agent.beliefs.intersected)
         X = np.random.default_rng(3).random((40, 2))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agents.core import local_sums
-from agents.core.local_sums import LocalSums
+from agents.sketched import local_rule
+from agents.sketched.local_rule import LocalSums
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
@@ -99,7 +99,7 @@ def test_blocks_of_arms_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> N
         return sums._bounds_of_all()
 
     whole = bounds()
-    monkeypatch.setattr(local_sums, "_BLOCK", 17)
+    monkeypatch.setattr(local_rule, "_BLOCK", 17)
     assert np.allclose(bounds(), whole, rtol=1e-9)
     exact = all_sums(posterior, [3] * 4 + [50] * 2 + [7])
     assert np.allclose(whole, exact, rtol=1e-4)

@@ -13,12 +13,9 @@ import agents
 import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
-from agents.core.batch_rules import GlobalLocalRule
 from agents.core.gp_settings import GPSettings
 from agents.core.initial_design import UncertaintyDesign
 from agents.core.widths import (
-    BBKBTheorem2,
-    BKBTheorem2,
     BoundedNoise,
     CompactBayes,
     EffectiveDimension,
@@ -35,6 +32,8 @@ from agents.exact.thompson import AsyncTS
 from agents.few_batches.bpe import BPE, constant_number_lengths, doubling_lengths, equal_lengths, growing_lengths
 from agents.sketched.bbkb import BBKB
 from agents.sketched.dictionary import posterior_sampling
+from agents.sketched.local_rule import GlobalLocalRule
+from agents.sketched.theory import BBKBTheorem2, BKBTheorem2
 from gpbandit_envs.gp import SE, Linear, Matern, Scale
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.sketch import SketchedArmPosterior

@@ -11,10 +11,6 @@ import leaderboards
 from agents.core.guarantees import BoundInputs
 from agents.core.information import greedy_information, realised_information
 from agents.core.regret_bounds import (
-    batched_ucb_bound,
-    bbkb_bound,
-    bkb_bound,
-    bpe_bound,
     finite_bayes_width,
     gain_within_batch,
     gp_ucb_bound,
@@ -23,6 +19,8 @@ from agents.core.regret_bounds import (
     variance_constant,
 )
 from agents.exact.gp_bucb import GPBUCB
+from agents.few_batches.theory import bpe_bound
+from agents.sketched.theory import bbkb_bound, bkb_bound
 from gpbandit_envs.gp import SE, Kernel, Matern, RationalQuadratic
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_env
@@ -74,7 +72,7 @@ def test_bounds_worked_by_hand() -> None:
     alpha = 2 * math.log(50 * 1e4 * math.pi**2 / 0.6)
     width = finite_bayes_width(t, 50, 0.1)
     expected = math.sqrt(C1 * 100 * math.exp(1) * alpha * 10)
-    assert batched_ucb_bound(t, width, gamma, math.exp(0.5), 1.0, 0.25) == pytest.approx(expected)
+    assert gp_ucb_bound(t, width, gamma, 1.0, 0.25, math.exp(0.5)) == pytest.approx(expected)
     assert rkhs_width(gamma, 2.0, 0.5, 0.1, 0.25) == pytest.approx(2 + math.sqrt(2 * (11 + math.log(10))))
     L = 1 + math.log(1 + 100 / 0.25)
     expected = 2 * 6**1.5 * math.sqrt(5 * 100) * (0.5 * 4 * L + math.sqrt(0.25 * 4 * 4 * L) + 0.5 * math.log(10))
@@ -147,7 +145,7 @@ def test_proven_exponents(kernel: Kernel, dim: int, optimal: bool, exponent: flo
         (lambda: variance_constant(1.0, 0.0), "kappa2, lam: expected numbers > 0"),
         (lambda: bpe_bound(np.array([9, 1]), np.ones(3), 1.0, 1.0, 5, 0.1, 1.0, 1.0), "gamma: expected 9 values"),
         (lambda: gain_within_batch(np.ones(3), 5), "gamma: expected 4 values"),
-        (lambda: batched_ucb_bound(np.ones(1), np.ones(1), np.ones(1), 0.5, 1.0, 1.0), "ratio: expected a number >= 1"),
+        (lambda: gp_ucb_bound(np.ones(1), np.ones(1), np.ones(1), 1.0, 1.0, 0.5), "ratio: expected a number >= 1"),
     ],
 )
 def test_bad_input_is_named(call: object, message: str) -> None:

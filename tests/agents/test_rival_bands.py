@@ -11,8 +11,8 @@ import pytest
 
 import agents
 from agents import BoundInputs, Feedback
-from agents.core.dual_band import SlackMixture
 from agents.core.widths import AbbasiYadkori, AnalyticMixture, InformationGain
+from agents.exact.dual_mixture import SlackMixture
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation, InitialData, Problem

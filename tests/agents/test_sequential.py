@@ -13,7 +13,6 @@ import agents
 from agents import Feedback, Pending
 from agents.core.acquisition import LogExpectedImprovement
 from agents.core.widths import (
-    BBKBTheorem2,
     CompactBayes,
     EffectiveDimension,
     FiniteBayes,
@@ -24,6 +23,7 @@ from agents.core.widths import (
     WidthContext,
     WidthSchedule,
 )
+from agents.sketched.theory import BBKBTheorem2
 from gpbandit_envs import problem_of
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Linear, Matern

@@ -12,9 +12,9 @@ from scipy.stats import binomtest
 
 import agents
 from agents import Agent, BoundInputs, Feedback, RegretGuarantee
-from agents.core.regret_bounds import bkb_bound
-from agents.core.widths import BKBTheorem2, CorrectedBKB, WidthContext
+from agents.core.widths import WidthContext
 from agents.sketched.base import least_oversampling
+from agents.sketched.theory import BKBTheorem2, CorrectedBKB, bkb_bound
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails

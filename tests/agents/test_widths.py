@@ -13,8 +13,9 @@ import pytest
 import agents
 from agents import Feedback, Pending
 from agents.core import widths
-from agents.core.dual_band import DualMixture
 from agents.core.widths import WidthContext
+from agents.exact.dual_mixture import DualMixture
+from agents.sketched.theory import BBKBTheorem2, BKBTheorem2
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
@@ -46,9 +47,9 @@ FORMULAS = [
     (widths.AnalyticMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
     (DualMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
     (widths.InformationGain(), 2 * (3 + 0.5 * sqrt(2 * (2.5 + 1 + log(20))))),
-    (widths.BKBTheorem2(), (0.2 * sqrt(3 * log(10.5) * 4 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
-    (widths.BKBTheorem2(eps=0.75), (0.2 * sqrt(7 * log(10.5) * 4 + log(20)) + 3 * 0.2 * 3) / 0.2),
-    (widths.BBKBTheorem2(), 2 * (0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
+    (BKBTheorem2(), (0.2 * sqrt(3 * log(10.5) * 4 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
+    (BKBTheorem2(eps=0.75), (0.2 * sqrt(7 * log(10.5) * 4 + log(20)) + 3 * 0.2 * 3) / 0.2),
+    (BBKBTheorem2(), 2 * (0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * 0.2 * 3) / 0.2),
     (widths.EffectiveDimension(), 2 * (3 + 0.5 * sqrt(log(7) * 4 + log(20)))),
     (widths.LogDeterminant(), 3 + 0.5 * sqrt(2 * 1.7 + log(20))),
     (widths.Scaled(widths.FiniteBayes(), 0.2), 0.4 * sqrt(2 * log(20 * 49 * pi**2 / 0.3))),
@@ -70,7 +71,7 @@ def test_the_two_scales_agree() -> None:
     """`beta` on the leverage scale times `sqrt(lev)` is the width times the standard deviation."""
     variance = 0.09
     beta = 0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * sqrt(0.04) * 3
-    width = widths.BBKBTheorem2()(replace(CONTEXT, batch_ratio=1.0))
+    width = BBKBTheorem2()(replace(CONTEXT, batch_ratio=1.0))
     assert beta * sqrt(variance / 0.04) == pytest.approx(width * sqrt(variance))
 
 

@@ -12,7 +12,8 @@ import pytest
 import agents
 from agents import BandGuarantee, BoundInputs
 from agents.core.regret_bounds import amm_width, rkhs_width
-from agents.core.widths import InformationGain, OfflineTheorem
+from agents.core.widths import InformationGain
+from agents.few_batches.theory import OfflineTheorem
 from agents.sketched.base import least_oversampling
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agents.core.dual_band import DualArms, DualMixture, Evidence, intersection
 from agents.core.gp_settings import WidthContext
+from agents.exact.dual_mixture import DualArms, DualMixture, Evidence, intersection
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel

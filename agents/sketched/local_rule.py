@@ -1,4 +1,4 @@
-"""Upper bounds on the sums of BBKB's local rule (Lemma 3), tight where they decide and cheap elsewhere.
+"""BBKB's local rule (Lemma 3), by upper bounds on its sums that are tight where they decide and cheap elsewhere.
 
 With the posterior covariance `k_fb` at the start of the batch, `w_s` the element of its Hilbert space that stands for
 pick s, pulled `n_s` times, and `u_x = w_x / |w_x|` the unit vector of arm x, the sum of arm x is
@@ -19,15 +19,19 @@ the last picks are decided by the sums of a few arms, added up in full.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from agents.core.batch import Batch
+from agents.core.batch_rules import SumRule
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.linalg import pivoted_cholesky, solve_lower
 
-__all__ = ["LocalSums"]
+__all__ = ["GlobalLocalRule", "LocalSums"]
 
 _REMAINDER = 1e-3  # the part of c - 1 that may be left outside the span where bounds are to be tight
 _AT_ONCE = 16
@@ -206,3 +210,52 @@ class LocalSums:
         total = np.zeros(len(v))
         np.divide((C * C) @ self._n, self._lam * v, out=total, where=v > self._floor)
         return 1 + total
+
+
+@dataclass
+class GlobalLocalRule(SumRule):
+    """Once the sum rule fires, goes on while the bound of Lemma 3 holds for every arm x.
+
+    `max_x 1 + sum_{s in batch} cov_fb(x, x_s)^2 / (lam^2 lev_fb(x)) <= c`. Arms are looked at only where cheaper bounds
+    do not decide, as `PickSpan` has them; the batch ends with the same pick as if every sum were known after each.
+
+    The proof (appendix B.3) has a second sum, of the reducible part of the covariance, and drops it as the smaller one.
+    That holds on the diagonal; elsewhere, with a dictionary that leaves arms out, ratios have been seen to exceed the
+    sum by up to 5 %, though never the threshold, which all but the worst arms are far from.
+
+    Reference: Calandriello et al. (2020), Lemma 3 and section 4.
+    """
+
+    def start(self, builder: Batch) -> bool:
+        complete = super().start(builder)
+        self._sums: LocalSums | None = None
+        self._new: dict[int, int] = {}
+        self._largest, self._since = 1.0, 0.0
+        return complete
+
+    def take_sure(self, builder: Batch, limit: int) -> None:
+        known = len(builder.picks)
+        # No sum exceeds the one of the sum rule.
+        before = min(self.total, self._largest + self._since)
+        added = builder.take_below(before, self.c, limit) - before
+        self.total, self._since = self.total + added, self._since + added
+        for arm, count in Counter(builder.picks[known:]).items():
+            self._new[arm] = self._new.get(arm, 0) + count
+
+    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
+        leverage = float(builder.variance[arm]) / builder.posterior.lam
+        first = 0
+        for i in range(count):
+            self.total += leverage
+            self._since += leverage  # by Cauchy-Schwarz no sum rises by more
+            if self.total > self.c and self._largest + self._since > self.c:
+                self._new[arm] = self._new.get(arm, 0) + i + 1 - first
+                first = i + 1
+                if self._sums is None:
+                    self._sums = LocalSums(builder.posterior, builder.variance, self.c)
+                self._largest, self._since = self._sums.largest(self._new), 0.0
+                self._new = {}
+                if self._largest > self.c:
+                    return i + 1, True
+        self._new[arm] = self._new.get(arm, 0) + count - first
+        return count, False

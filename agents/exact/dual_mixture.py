@@ -139,20 +139,11 @@ class DualMixture(WidthSchedule):
                 f"expected another width, got {self!r}"
             )
 
-    def arm_beliefs(
-        self, problem: Problem, model: Model, data: InitialData | None, pairs: tuple[Approximation, ...]
-    ) -> ArmBeliefs[Any]:
-        return DualArmBeliefs(problem, model, data, self, pairs)
+    def arm_beliefs(self, problem: Problem, model: Model, data: InitialData | None) -> ArmBeliefs[Any]:
+        return DualArmBeliefs(problem, model, data, self)
 
-    def box_beliefs(
-        self,
-        problem: Problem,
-        model: Model,
-        search: Search,
-        data: InitialData | None,
-        pairs: tuple[Approximation, ...],
-    ) -> BoxBeliefs:
-        return DualBoxBeliefs(problem, model, search, data, self, pairs)
+    def box_beliefs(self, problem: Problem, model: Model, search: Search, data: InitialData | None) -> BoxBeliefs:
+        return DualBoxBeliefs(problem, model, search, data, self)
 
     def factors(self, context: WidthContext, misfits: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
         """`rad_a / sqrt(a)` for each regulariser of the grid; infinite where the data refute the bound.
@@ -304,12 +295,10 @@ class DualBeliefs(Beliefs):
 
     Attributes:
         mixture: The schedule whose band it is.
-        pairs: What the mean is near.
         intersected: The band since `next_width` was last called.
     """
 
     mixture: DualMixture
-    pairs: tuple[Approximation, ...]
     intersected: DualBand
 
     @property
@@ -323,7 +312,7 @@ class DualBeliefs(Beliefs):
 
     def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> float:
         known = context()
-        self.intersected = self.mixture.band(known, self.evidence, self.pairs)
+        self.intersected = self.mixture.band(known, self.evidence, self.model.pairs)
         self.refuted |= self.intersected.refuted
         return self.mixture.plain_width(known, self.intersected)
 
@@ -341,18 +330,11 @@ class DualArmBeliefs(DualBeliefs, ExactBeliefs):
 
     Args:
         problem, model, data: As for `ArmBeliefs`.
-        mixture, pairs: As for `DualBeliefs`.
+        mixture: As for `DualBeliefs`.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        model: Model,
-        data: InitialData | None,
-        mixture: DualMixture,
-        pairs: tuple[Approximation, ...],
-    ) -> None:
-        self.mixture, self.pairs = mixture, pairs
+    def __init__(self, problem: Problem, model: Model, data: InitialData | None, mixture: DualMixture) -> None:
+        self.mixture = mixture
         self._squares, self._squared_errors = np.zeros(problem.n_arms), 0.0
         super().__init__(problem, model, data)
 
@@ -387,19 +369,13 @@ class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
 
     Args:
         problem, model, search, data: As for `BoxBeliefs`.
-        mixture, pairs: As for `DualBeliefs`.
+        mixture: As for `DualBeliefs`.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        model: Model,
-        search: Search,
-        data: InitialData | None,
-        mixture: DualMixture,
-        pairs: tuple[Approximation, ...],
+        self, problem: Problem, model: Model, search: Search, data: InitialData | None, mixture: DualMixture
     ) -> None:
-        self.mixture, self.pairs, self._squared_errors = mixture, pairs, 0.0
+        self.mixture, self._squared_errors = mixture, 0.0
         super().__init__(problem, model, search, data)
 
     def _fit(self) -> None:
