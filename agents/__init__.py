@@ -11,6 +11,7 @@ from agents.core.check import AgentCheckError, check_agent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, Sketch
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
+from agents.core.turns import Evaluation, turns
 from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
 from agents.presets import Preset, preset
 
@@ -26,6 +27,7 @@ __all__ = [
     "BandGuarantee",
     "BoundInputs",
     "Capabilities",
+    "Evaluation",
     "Experiment",
     "Feedback",
     "Pending",
@@ -46,6 +48,7 @@ __all__ = [
     "register",
     "registered",
     "spec",
+    "turns",
 ]
 
 

@@ -170,13 +170,7 @@ def _written(number: float) -> str:
 
 
 class Queue(ABC):
-    """The evaluations, as tickets, whose feedback has not arrived; it holds no rewards.
-
-    Attributes:
-        time: The time of the last step, from 0: in steps, for workers in the unit of the cost.
-    """
-
-    time = 0.0
+    """The evaluations, as tickets, whose feedback has not arrived; it holds no rewards."""
 
     @abstractmethod
     def room(self) -> int:
@@ -201,7 +195,6 @@ class BatchQueue(Queue):
     def __init__(self, size: int) -> None:
         self.size = size
         self._open: list[int] = []
-        self._steps = 0
 
     def room(self) -> int:
         return self.size - len(self._open)
@@ -210,8 +203,6 @@ class BatchQueue(Queue):
         self._open.append(ticket)
 
     def arrived(self) -> list[int]:
-        self.time = float(self._steps)
-        self._steps += 1
         return self.wait() if len(self._open) >= self.size else []
 
     def wait(self) -> list[int]:
@@ -227,7 +218,7 @@ class _TimedQueue(Queue):
 
     def _until(self, now: float) -> list[int]:
         """Tickets whose feedback is due by now."""
-        self.time, found = float(now), []
+        found = []
         while self._due and self._due[0][0] <= now:
             found.append(heapq.heappop(self._due)[1])
         return found
@@ -263,25 +254,28 @@ class DelayQueue(_TimedQueue):
 
 
 class WorkerQueue(_TimedQueue):
-    """`workers` evaluations run in parallel in simulated time; the cost of each is how long it takes."""
+    """`workers` evaluations run in parallel in simulated time; the cost of each is how long it takes.
+
+    Attributes:
+        clock: Says what time it is.
+    """
 
     def __init__(self, workers: int) -> None:
         super().__init__()
-        self._clock = WorkerClock(workers)
+        self.clock = WorkerClock(workers)
 
     def room(self) -> int:
-        return self._clock.free
+        return self.clock.free
 
     def start(self, ticket: int, cost: float) -> None:
-        heapq.heappush(self._due, (self._clock.start(cost), ticket))
-        self.time = self._clock.now
+        heapq.heappush(self._due, (self.clock.start(cost), ticket))
 
     def arrived(self) -> list[int]:
         # Time stands still while a worker is free: there is work for it until someone says otherwise.
         return self.wait() if not self.room() else []
 
     def wait(self) -> list[int]:
-        return self._until(self._clock.wait())
+        return self._until(self.clock.wait())
 
 
 class WorkerClock:

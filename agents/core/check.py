@@ -6,6 +6,7 @@ import contextvars
 import copy
 import ctypes
 import inspect
+import math
 import sys
 import threading
 import time
@@ -21,7 +22,9 @@ from agents.core import registry
 from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import PROBLEM_FIELDS, Agent, Capabilities, Feedback, Need, Pending
+from agents.core.turns import Turns
 from gpbandit_envs.arguments import positive_number
+from gpbandit_envs.channels import Channel
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
@@ -273,51 +276,127 @@ def _problems(domains: frozenset[str]) -> Iterator[Problem]:
 def _play(make: Callable[[], Agent], problem: Problem, disturbance: _Disturbance | None = None) -> np.ndarray:
     """All actions of one run, with feedback on request or with a delay."""
     disturb = disturbance or _Disturbance()
-    noise = np.random.default_rng(2)
-    shuffle = np.random.default_rng(3)
-    agent = make()
-    unstated: dict[str, Any] = {PROBLEM_FIELDS[need]: None for need in disturb.unstated}
-    told = replace(problem, **unstated)
-    agent.reset(told, np.random.default_rng(1))
-    offers = np.random.default_rng(4)
-    offered = _offer(agent, problem, disturb.share, offers)
-    _recommend(agent, problem, offered)
-    assert problem.horizon is not None
-    pending, rewards, played = Pending.empty(problem), np.zeros(0), 0
-    history = []
-    while played < problem.horizon:
-        adaptive = agent.capabilities.batch == "adaptive" and not disturb.delay and disturb.share is None
-        actions = _select(agent, problem.horizon - played if adaptive else 1, pending, problem)
-        if offered is not None and not np.isin(actions, offered).all():
-            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it selected {actions[0]}")
-        if len(actions):
-            offered = _offer(agent, problem, disturb.share, offers)
-        history.append(actions)
-        pending = Pending(
-            np.concatenate([pending.tickets, np.arange(played, played + len(actions))]),
-            np.concatenate([pending.actions, actions]),
-        )
-        rewards = np.concatenate([rewards, _mean(actions, problem) + 0.1 * noise.standard_normal(len(actions))])
-        played += len(actions)
-        if disturb.delay and played < problem.horizon:
-            arrived = pending.tickets + disturb.delay < played
-            if len(actions) == 0:
-                arrived[0] = True  # time passes until the next one
-        else:
-            arrived = np.full(len(pending), len(actions) == 0 or not adaptive or played == problem.horizon)
-        if arrived.any():
-            _observe(agent, _part(pending, arrived), rewards[arrived], disturb, shuffle)
-            _recommend(agent, problem, offered)
-            pending, rewards = _part(pending, ~arrived), rewards[~arrived]
-        if disturb.resume_after and played >= disturb.resume_after:
-            state = _saved(agent, problem)
-            agent = make()
-            agent.reset(told, np.random.default_rng(99))
-            agent.load_state_dict(state)
-            disturb = replace(disturb, resume_after=0)
+    noise, offers = np.random.default_rng(2), np.random.default_rng(4)
+    player = _Probed(make, problem, disturb)
+    T, share = problem.horizon, disturb.share
+    assert T is not None
+    if share is not None:
+        player.offer(_offered(problem, share, offers))
+    player.check_recommendation()
+    channel = Channel("delay", (disturb.delay,)) if disturb.delay else Channel("on_request")
+    most = T if player.capabilities.batch == "adaptive" and share is None else 1
+    turns = Turns(player, problem, channel.queue(noise, most), T)
+    stop = disturb.resume_after
+    while (action := turns.action()) is not None:
+        failed = bool(disturb.fail_every) and turns.t % disturb.fail_every == 1
+        reward = math.nan if failed else _mean(np.array([action]), problem).item() + 0.1 * noise.standard_normal()
+        turns.tell(reward, 1.0, failed, None if share is None else _offered(problem, share, offers))
+        if stop and turns.t >= stop and turns.t == turns.chosen:
+            player.resume()
+            stop = 0
     if not disturb.fail_every:
-        _check_kept(agent, problem, played)
-    return np.concatenate(history)
+        _check_kept(player.agent, problem, turns.t)
+    return turns.actions
+
+
+class _Probed:
+    """A fresh agent on a problem; what it answers is checked, and what it hears may be disturbed."""
+
+    def __init__(self, make: Callable[[], Agent], problem: Problem, disturb: _Disturbance) -> None:
+        unstated: dict[str, Any] = {PROBLEM_FIELDS[need]: None for need in disturb.unstated}
+        self._make, self._problem, self._told = make, problem, replace(problem, **unstated)
+        self._permute, self._shuffle = disturb.permute, np.random.default_rng(3)
+        self._offered: np.ndarray | None = None
+        self.agent = self._begun(1)
+
+    def _begun(self, seed: int) -> Agent:
+        agent = self._make()
+        agent.reset(self._told, np.random.default_rng(seed))
+        return agent
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.agent.capabilities
+
+    def resume(self) -> None:
+        """Let a fresh agent with the state of this one go on."""
+        try:
+            state = copy.deepcopy(self.agent.state_dict())
+        except TypeError as error:
+            raise AgentCheckError(f"resume: the state cannot be saved on {self._problem.name}: {error}") from error
+        self.agent = self._begun(99)
+        self.agent.load_state_dict(state)
+
+    def offer(self, arms: np.ndarray) -> None:
+        self._offered = arms
+        self.agent.offer(arms.copy())
+
+    def select(self, n: int, pending: Pending) -> np.ndarray:
+        agent, problem = self.agent, self._problem
+        pending = Pending(pending.tickets.copy(), pending.actions.copy())
+        before = copy.deepcopy(pending)
+        X = np.random.default_rng(5).random((5, problem.dim)) if problem.arms is None else problem.arms
+        prediction, counted, recommended = agent.predict(X), _counted(agent), agent.recommend()
+        actions = agent.select(n, pending)
+        _unchanged("pending", before, pending)
+        changed = [] if np.array_equal(recommended, agent.recommend()) else ["recommendation"]
+        if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(counted, _counted(agent))):
+            changed.append("counts of the feedback")
+        if prediction is not None:
+            _check_band(prediction, len(X), problem)
+            after = agent.predict(X)
+            if after is None or not all(map(np.array_equal, prediction, after)):
+                changed.append("band")
+        if changed:
+            raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}: {', '.join(changed)}")
+        if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
+            kind = "indices" if problem.is_finite else f"points, shape (n, {problem.dim})"
+            raise AgentCheckError(f"select: expected a NumPy array of {kind} on {problem.name}, got {actions!r}")
+        if len(actions) > n or (len(actions) == 0 and len(pending) == 0):
+            raise AgentCheckError(f"select: {len(actions)} actions of at most {n} with {len(pending)} pending tickets")
+        if problem.is_finite:
+            if actions.dtype.kind != "i" or ((actions < 0) | (actions >= problem.n_arms)).any():
+                raise AgentCheckError(f"select: expected integer indices below {problem.n_arms}, got {actions!r}")
+        elif actions.shape[1] != problem.dim or not ((actions >= 0) & (actions <= 1)).all():
+            raise AgentCheckError(f"select: expected points of the unit cube, got {actions!r}")
+        if self._offered is not None and not np.isin(actions, self._offered).all():
+            offered = self._offered.tolist()
+            raise AgentCheckError(f"offer: offered {offered} on {problem.name}, it selected {actions[0]}")
+        return actions
+
+    def observe(self, feedback: Feedback) -> None:
+        n = len(feedback)
+        order = self._shuffle.permutation(n) if self._permute else np.arange(n)
+        # Copies, so that an agent may write into them, and is found out.
+        feedback = Feedback(**{name: values[order] for name, values in vars(feedback).items()})
+        before = copy.deepcopy(feedback)
+        self.agent.observe(feedback)
+        _unchanged("feedback", before, feedback)
+        if not all(np.isfinite(value) for value in self.agent.diagnostics().values()):
+            raise AgentCheckError(f"diagnostics: expected finite numbers, got {dict(self.agent.diagnostics())}")
+        self.check_recommendation()
+
+    def check_recommendation(self) -> None:
+        """Check the recommendation, which is an action of the problem, and one that is offered."""
+        problem, offered = self._problem, self._offered
+        found: object = self.agent.recommend()
+        if problem.is_finite:
+            is_index = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
+            if not is_index or not 0 <= int(found) < problem.n_arms:  # type: ignore[call-overload]
+                raise AgentCheckError(
+                    f"recommend: expected an index below {problem.n_arms} on {problem.name}, got {found!r}"
+                )
+            if offered is not None and found not in offered:
+                raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it recommended {found}")
+        elif (
+            not isinstance(found, np.ndarray)
+            or found.shape != (problem.dim,)
+            or not ((found >= 0) & (found <= 1)).all()
+        ):
+            raise AgentCheckError(
+                f"recommend: expected a point of the unit cube, shape ({problem.dim},), on {problem.name}, got "
+                f"{found!r}"
+            )
 
 
 def _check_kept(agent: Agent, problem: Problem, played: int) -> None:
@@ -339,17 +418,6 @@ def _counted(agent: Agent) -> list[np.ndarray]:
     if isinstance(agent, FiniteArmAgent):
         return [np.array(each) for each in (agent.n_pulls, agent.counts, agent.sums)]
     return [agent.X.copy(), agent.y.copy()] if isinstance(agent, BoxAgent) else []
-
-
-def _saved(agent: Agent, problem: Problem) -> dict[str, Any]:
-    try:
-        return copy.deepcopy(agent.state_dict())
-    except TypeError as error:
-        raise AgentCheckError(f"resume: the state cannot be saved on {problem.name}: {error}") from error
-
-
-def _part(pending: Pending, which: np.ndarray) -> Pending:
-    return Pending(pending.tickets[which], pending.actions[which])
 
 
 def _check_band(prediction: Any, n: int, problem: Problem) -> None:
@@ -380,79 +448,10 @@ def _check_batch(make: Callable[[], Agent], problem: Problem) -> None:
         )
 
 
-def _select(agent: Agent, n: int, pending: Pending, problem: Problem) -> np.ndarray:
-    before = copy.deepcopy(pending)
-    X = np.random.default_rng(5).random((5, problem.dim)) if problem.arms is None else problem.arms
-    prediction, counted, recommended = agent.predict(X), _counted(agent), agent.recommend()
-    actions = agent.select(n, pending)
-    _unchanged("pending", before, pending)
-    changed = [] if np.array_equal(recommended, agent.recommend()) else ["recommendation"]
-    if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(counted, _counted(agent))):
-        changed.append("counts of the feedback")
-    if prediction is not None:
-        _check_band(prediction, len(X), problem)
-        after = agent.predict(X)
-        if after is None or not all(map(np.array_equal, prediction, after)):
-            changed.append("band")
-    if changed:
-        raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}: {', '.join(changed)}")
-    if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
-        kind = "indices" if problem.is_finite else f"points, shape (n, {problem.dim})"
-        raise AgentCheckError(f"select: expected a NumPy array of {kind} on {problem.name}, got {actions!r}")
-    if len(actions) > n or (len(actions) == 0 and len(pending) == 0):
-        raise AgentCheckError(f"select: {len(actions)} actions of at most {n} with {len(pending)} pending tickets")
-    if problem.is_finite:
-        if actions.dtype.kind != "i" or ((actions < 0) | (actions >= problem.n_arms)).any():
-            raise AgentCheckError(f"select: expected integer indices below {problem.n_arms}, got {actions!r}")
-    elif actions.shape[1] != problem.dim or not ((actions >= 0) & (actions <= 1)).all():
-        raise AgentCheckError(f"select: expected points of the unit cube, got {actions!r}")
-    return actions
-
-
-def _observe(
-    agent: Agent,
-    pending: Pending,
-    rewards: np.ndarray,
-    disturb: _Disturbance,
-    shuffle: np.random.Generator,
-) -> None:
-    order = shuffle.permutation(len(pending)) if disturb.permute else np.arange(len(pending))
-    tickets = pending.tickets[order]
-    failed = tickets % disturb.fail_every == 1 if disturb.fail_every else np.zeros(len(tickets), bool)
-    values = np.where(failed, np.nan, rewards[order])
-    feedback = Feedback(tickets, pending.actions[order], values, np.ones(len(tickets)), failed)
-    before = copy.deepcopy(feedback)
-    agent.observe(feedback)
-    _unchanged("feedback", before, feedback)
-    if not all(np.isfinite(value) for value in agent.diagnostics().values()):
-        raise AgentCheckError(f"diagnostics: expected finite numbers, got {dict(agent.diagnostics())}")
-
-
-def _offer(agent: Agent, problem: Problem, share: float | None, rng: np.random.Generator) -> np.ndarray | None:
-    """Offer each arm with probability `share`, and one of them at least; None, and no offer, without a share."""
-    if share is None:
-        return None
+def _offered(problem: Problem, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Each arm with probability `share`, and one of them at least."""
     u = rng.random(problem.n_arms)
-    offered = np.flatnonzero((u < share) | (u == u.min()))
-    agent.offer(offered.copy())
-    return offered
-
-
-def _recommend(agent: Agent, problem: Problem, offered: np.ndarray | None) -> None:
-    """Check the recommendation, which is an action of the problem, and one that is offered."""
-    found: object = agent.recommend()
-    if problem.is_finite:
-        is_index = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
-        if not is_index or not 0 <= int(found) < problem.n_arms:  # type: ignore[call-overload]
-            raise AgentCheckError(
-                f"recommend: expected an index below {problem.n_arms} on {problem.name}, got {found!r}"
-            )
-        if offered is not None and found not in offered:
-            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it recommended {found}")
-    elif not isinstance(found, np.ndarray) or found.shape != (problem.dim,) or not ((found >= 0) & (found <= 1)).all():
-        raise AgentCheckError(
-            f"recommend: expected a point of the unit cube, shape ({problem.dim},), on {problem.name}, got {found!r}"
-        )
+    return np.flatnonzero((u < share) | (u == u.min()))
 
 
 def _unchanged(name: str, before: Any, after: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from gpbandit_envs.arguments import MANY, as_count, as_truth, positive_int
-from gpbandit_envs.channels import Channel, as_channel
+from gpbandit_envs.channels import Channel, WorkerQueue, as_channel
 from gpbandit_envs.delays import Delay
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
@@ -115,7 +115,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         self._tickets = 0
         self._rewards: dict[int, float] = {}  # by ticket, of the evaluations that are open
         self._arrived: deque[int] = deque()
-        self._draining, self._time = False, 0.0
+        self._draining, self._time, self._steps = False, 0.0, 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -150,7 +150,9 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
             self._rewards[self._tickets] = y
             self._tickets += 1
         self._arrived += self._queue.arrived()
-        self._time, over = self._queue.time, terminated or truncated
+        self._time = self._queue.clock.now if isinstance(self._queue, WorkerQueue) else float(self._steps)
+        self._steps += 1
+        over = terminated or truncated
         while (flush or (over and self.drain)) and (further := self._queue.wait()):
             self._arrived += further
         delivered, total = self._deliver()

@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 
 import agents
 import gpbandit_envs  # noqa: F401 - registers the ids
-from agents import Agent, Feedback, Pending
+from agents import Agent, turns
 from agents.core.information import greedy_information, largest_gain
 from agents.core.regret_bounds import gain_within_batch, gp_ucb_bound, rkhs_width
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -81,15 +81,16 @@ class Task:
         assert problem.kernel is not None
         assert problem.arms is not None
         agent.reset(problem, np.random.default_rng(seed))
-        exact, t = ExactPosterior(problem.kernel, problem.arms, 1.0), 0
-        while t < HORIZON:
-            arms = agent.select(HORIZON - t, Pending.empty(problem))
-            yield Batch(t, arms, agent, exact, t + len(arms) >= HORIZON)
-            tickets = np.arange(t, t + len(arms))
-            agent.observe(Feedback.of(tickets, arms, self.f[arms] + self.noise[tickets]))
-            distinct, counts = np.unique(arms, return_counts=True)
-            exact.update(distinct, counts.astype(np.float64), np.zeros(len(distinct)))
-            t += len(arms)
+        exact, end = ExactPosterior(problem.kernel, problem.arms, 1.0), 0
+        play = turns(agent, problem, horizon=HORIZON)
+        for evaluation in play:
+            t = evaluation.ticket
+            if t == end:
+                arms, end = play.actions[t : play.chosen].copy(), play.chosen
+                yield Batch(t, arms, agent, exact, end >= HORIZON)
+                distinct, counts = np.unique(arms, return_counts=True)
+                exact.update(distinct, counts.astype(np.float64), np.zeros(len(distinct)))
+            evaluation.tell(self.f[evaluation.action] + self.noise[t])
 
     @property
     def regrets(self) -> Float[np.ndarray, " A"]:

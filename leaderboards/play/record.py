@@ -11,9 +11,9 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents import Agent
+from agents.core.turns import Turns
 from gpbandit_envs.arguments import shown
 from gpbandit_envs.datasets.errors import DataError, FetchError
-from gpbandit_envs.problem import Problem
 from leaderboards.play.protocol_checks import AgentError
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.text import visible
@@ -140,32 +140,39 @@ class RunRecord:
         )
 
 
-class Trace:
-    """One row per evaluation of a run of `horizon` evaluations.
+_TRACED = ("means", "regrets", "batches", "policy_seconds", "stated")
 
-    The arrays are written by the loop. `view` holds read-only views of those that the agent gets slices of: what has
-    been handed out is never written again, so slices need no copies, and an agent that writes into them gets an error.
+
+class Trace:
+    """One row an evaluation of a run: what its turns hold, and what the agent is not told.
+
+    Args:
+        turns: The turns of the run.
     """
 
-    def __init__(self, horizon: int, problem: Problem) -> None:
-        self.tickets = np.arange(horizon)
-        self.actions = np.zeros(horizon, np.int64) if problem.is_finite else np.zeros((horizon, problem.dim))
-        self.rewards = np.zeros(horizon)
-        self.costs = np.zeros(horizon)
-        self.failed = np.zeros(horizon, bool)
-        self.means = np.full(horizon, np.nan)
-        self.regrets = np.full(horizon, np.nan)
-        self.batches = np.zeros(horizon, np.int64)
-        self.policy_seconds = np.zeros(horizon)
-        self.states: dict[str, np.ndarray] = {"inference_regret": np.full(horizon, np.nan)}
-        self.stated = np.zeros(horizon, bool)
+    def __init__(self, turns: Turns) -> None:
+        T = turns.horizon
+        self._turns = turns
+        self.means, self.regrets = np.full(T, np.nan), np.full(T, np.nan)
+        self.batches, self.policy_seconds = np.zeros(T, np.int64), np.zeros(T)
+        self.stated = np.zeros(T, bool)
+        self.states: dict[str, np.ndarray] = {"inference_regret": np.full(T, np.nan)}
 
-    def readonly(self) -> tuple[np.ndarray, ...]:
-        """Views of tickets, actions, rewards, costs and failed."""
-        views = [array.view() for array in (self.tickets, self.actions, self.rewards, self.costs, self.failed)]
-        for view in views:
-            view.flags.writeable = False
-        return tuple(views)
+    def state_dict(self) -> dict[str, Any]:
+        """The rows so far, of what is here and not in the turns."""
+        t = self._turns.t
+        columns = {name: getattr(self, name)[:t].copy() for name in _TRACED}
+        return {"columns": columns, "states": {name: column[:t].copy() for name, column in self.states.items()}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from rows of `state_dict`."""
+        for name, rows in state["columns"].items():
+            getattr(self, name)[: len(rows)] = rows
+        for name, rows in state["states"].items():
+            self.states.setdefault(name, self._unknown())[: len(rows)] = rows
+
+    def _unknown(self) -> np.ndarray:
+        return np.full(self._turns.horizon, np.nan)
 
     def state(self, row: int, inference_regret: float, diagnostics: Mapping[str, float]) -> None:
         """The agent's state after the evaluation `row`.
@@ -196,24 +203,25 @@ class Trace:
             raise AgentError(
                 f"diagnostics: expected a name of 1 to {LONGEST_NAME} characters that can be seen, got {shown(name)}"
             )
-        self.states[name] = np.full(len(self.rewards), np.nan)
+        self.states[name] = self._unknown()
         return self.states[name]
 
     def frame(self, n: int) -> pd.DataFrame:
         """The first `n` rows, with the agent's state carried forward from the last feedback."""
-        columns: dict[str, np.ndarray] = {"t": self.tickets[:n] + 1}
-        if self.actions.ndim == 1:
-            columns["action"] = self.actions[:n]
+        turns = self._turns
+        columns: dict[str, np.ndarray] = {"t": turns.tickets[:n] + 1}
+        if turns.actions.ndim == 1:
+            columns["action"] = turns.actions[:n]
         else:
-            columns |= {f"action_{j}": column for j, column in enumerate(self.actions[:n].T)}
+            columns |= {f"action_{j}": column for j, column in enumerate(turns.actions[:n].T)}
         columns |= {
-            "reward": np.where(self.failed[:n], np.nan, self.rewards[:n]),
+            "reward": turns.rewards[:n],
             "mean": self.means[:n],
             "regret": self.regrets[:n],
             "batch": self.batches[:n],
             "policy_seconds": self.policy_seconds[:n],
             "inference_regret": self.states["inference_regret"],
-            "cost": self.costs[:n],
+            "cost": turns.costs[:n],
         }
         columns |= self.states
         last = np.maximum.accumulate(np.where(self.stated[:n], np.arange(n), 0))

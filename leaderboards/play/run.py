@@ -29,6 +29,7 @@ from threadpoolctl import ThreadpoolController
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
+from agents.core.turns import Turns
 from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
@@ -99,8 +100,6 @@ NO_REGRET = (
     '`mean(actions)` nor info["oracle"] with "mean" and "regret"'
 )
 NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
-_COLUMNS = ("actions", "rewards", "costs", "failed", "means", "regrets", "batches", "policy_seconds", "stated")
-_FEEDBACK_FIELDS = ("tickets", "actions", "rewards", "costs", "failed")
 _SLACK = 1e-5  # relative, of a regret: an environment may compute in single precision
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
@@ -148,7 +147,7 @@ def begin(
             agent.load_state_dict(saved.agent)
             loop.restore(saved.loop)
         elif problem.contexts:
-            loop.offer(info)
+            loop.offer(loop.offered(info))
     except BaseException:
         if given is None:
             played.close()
@@ -452,205 +451,146 @@ def policy_clock() -> float:
 
 
 class Loop:
-    """A run in progress, which may stop after any turn and resume.
+    """A run in progress, which may stop after any turn and resume: turns of an agent, checked, timed and traced.
 
-    One turn: the agent selects, the environment evaluates, feedback that has arrived is delivered. The agent sees the
-    problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone. On a problem with contexts it
-    selects one action at a time, and is told before each which arms are offered; what it recommends is for the coming
-    step.
+    The agent sees the problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone.
 
     Args:
         env: After `reset`.
         agent: After `reset` on `problem`.
         problem: The problem description that the agent gets.
-        channel: Decides when feedback arrives.
+        queue: Decides when feedback arrives.
         horizon: Number of evaluations.
 
     Attributes:
-        t: Evaluations so far.
-        trace: Their rows.
+        turns: The turns; what they call of the agent goes through this object.
+        trace: A row for each evaluation so far.
+        oracle: The regret of any action.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, channel: Queue, horizon: int) -> None:
-        self.env = env
-        self.agent = agent
-        self.problem = problem
-        self.channel = channel
-        self.horizon = horizon
+    def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, queue: Queue, horizon: int) -> None:
+        self.env, self.agent, self.problem = env, agent, problem
+        self.capabilities = agent.capabilities
         self.oracle = Oracle.of(env, problem)
-        self.trace = Trace(horizon, problem)
-        self.t = 0
-        self._deliveries = 0
-        self._open: dict[int, None] = {}
-        self._batch = agent.capabilities.batch
-        self._given = self.trace.readonly()
-        self._nothing_pending = Pending.empty(problem)
+        self.turns = Turns(self, problem, queue, horizon)
+        self.trace = Trace(self.turns)
         self._offered: np.ndarray | None = None
         self._n_arms = problem.n_arms if problem.is_finite else 0
 
     @property
+    def t(self) -> int:
+        """Evaluations so far."""
+        return self.turns.t
+
+    @property
     def finished(self) -> bool:
         """Whether all evaluations are made and their feedback delivered."""
-        return self.t >= self.horizon and not self._open
+        turns = self.turns
+        return turns.t >= turns.horizon and turns.finished
 
     def turn(self) -> None:
-        """Let the agent act once, or wait for feedback.
+        """Let the agent act once.
 
         Raises:
             AgentError: if the agent breaks its protocol.
             EnvError: if the environment does.
         """
-        room = min(self.horizon - self.t, self.channel.room())
-        if room <= 0:
-            self._deliver(self.channel.wait())
-            return
-        if self._batch == "sequential" or self.problem.contexts:
-            room = 1
-        start = policy_clock()
-        with AGENT:
-            actions = self.agent.select(room, self._pending())
-        seconds = policy_clock() - start
-        chosen = self._single_arm(actions) if room == 1 else None
-        if chosen is None:
-            actions = check_actions(actions, room, self._batch == "fixed", self.problem)
-            if len(actions) == 0:
-                self._wait(seconds)
+        turns = self.turns
+        while (action := turns.action()) is not None:
+            self._evaluate(turns.t, action)
+            if turns.t == turns.chosen:
                 return
-            self._choose(actions, seconds)
-        else:
-            self.trace.actions[self.t] = chosen
-            self.trace.policy_seconds[self.t] = seconds
-            self.trace.batches[self.t] = self._deliveries + 1
-            self._evaluate(chosen)
-        arrived = self.channel.arrived()
-        if arrived:
-            self._deliver(arrived)
 
-    def offer(self, info: Any) -> None:
-        """Tell the agent which arms the coming step offers.
+    def snapshot(self) -> LoopState:
+        """The state of the loop between two turns, without agent and environment."""
+        return LoopState(self.turns.state_dict(), self.trace.state_dict(), self._offered)
+
+    def restore(self, state: LoopState) -> None:
+        """Resume from a snapshot of a loop of the same run."""
+        self.turns.load_state_dict(state.turns)
+        self.trace.load_state_dict(state.trace)
+        self._offered = state.offered
+
+    def _evaluate(self, t: int, action: Any) -> None:
+        turns, trace = self.turns, self.trace
+        if self._offered is not None and not self._offered[action]:
+            raise AgentError(f"select: expected an arm that is offered, got {action}")
+        with ENVIRONMENT:
+            answer = self.env.step(action)
+        reward, cost, failed, trace.means[t], trace.regrets[t], ended = check_step(
+            answer, t + 1, action, self.oracle.known
+        )
+        if self.oracle.least_regret is not None:
+            self.oracle.check(t + 1, action, trace.regrets.item(t), offers=self._offered is not None)
+        if ended and t + 1 < turns.horizon:
+            turns.tell(reward, cost, failed, breaks_off=True)
+            raise EnvError(f"step: the environment ended after {t + 1} of {turns.horizon} evaluations")
+        turns.tell(reward, cost, failed, None if self._offered is None else self.offered(answer[4]))
+
+    def offered(self, info: Any) -> np.ndarray:
+        """The arms that the coming step offers.
 
         Raises:
             EnvError: if `info`, of `reset` or `step`, does not say it.
         """
         self._offered = check_offer(info, self._n_arms)
+        return np.flatnonzero(self._offered)
+
+    # ---- what turns call of the agent ----
+
+    def offer(self, arms: np.ndarray) -> None:
+        """Tell the agent which arms the coming step offers."""
         with AGENT:
-            self.agent.offer(np.flatnonzero(self._offered))
+            self.agent.offer(arms)
 
-    def snapshot(self) -> LoopState:
-        """The state of the loop between two turns, without agent and environment."""
-        trace = self.trace
-        return LoopState(
-            self.t,
-            self._deliveries,
-            list(self._open),
-            self.channel,
-            {name: getattr(trace, name)[: self.t].copy() for name in _COLUMNS},
-            {name: column[: self.t].copy() for name, column in trace.states.items()},
-            self._offered,
-        )
-
-    def restore(self, state: LoopState) -> None:
-        """Resume from a snapshot of a loop of the same run."""
-        self.t = state.t
-        self._deliveries = state.deliveries
-        self._open = dict.fromkeys(state.open)
-        self.channel = state.channel
-        self._offered = state.offered
-        for name, column in state.columns.items():
-            getattr(self.trace, name)[: self.t] = column
-        for name, column in state.states.items():
-            self.trace.states.setdefault(name, np.full(self.horizon, np.nan))[: self.t] = column
-
-    def _single_arm(self, actions: Any) -> int | None:
-        """The arm, if `actions` is one valid arm: the common case, in a tenth of the time of the full check."""
-        if type(actions) is np.ndarray and actions.shape == (1,) and actions.dtype.kind == "i":
-            arm = int(actions[0])
-            if 0 <= arm < self._n_arms:
-                return arm
-        return None
-
-    def _choose(self, actions: Actions, seconds: float) -> None:
-        rows = slice(self.t, self.t + len(actions))
-        self.trace.actions[rows] = actions
-        self.trace.policy_seconds[rows] = seconds / len(actions)
-        self.trace.batches[rows] = self._deliveries + 1
-        for action in actions.tolist() if self._n_arms else self._given[1][rows]:
-            self._evaluate(action)
-
-    def _wait(self, seconds: float) -> None:
-        if not self._open:
+    def select(self, n: int, pending: Pending) -> Actions:
+        """The agent's next actions, checked."""
+        start = policy_clock()
+        with AGENT:
+            actions = self.agent.select(n, pending)
+        seconds = policy_clock() - start
+        turns, trace = self.turns, self.trace
+        t = turns.t
+        # One valid arm is the common case, in a tenth of the time of the full check.
+        if (
+            n == 1
+            and type(actions) is np.ndarray
+            and actions.shape == (1,)
+            and actions.dtype.kind == "i"
+            and 0 <= actions[0] < self._n_arms
+        ):
+            trace.policy_seconds[t], trace.batches[t] = seconds, turns.deliveries + 1
+            return actions
+        actions = check_actions(actions, n, self.capabilities.batch == "fixed", self.problem)
+        if len(actions):
+            rows = slice(t, t + len(actions))
+            trace.policy_seconds[rows], trace.batches[rows] = seconds / len(actions), turns.deliveries + 1
+        elif len(pending):
+            trace.policy_seconds[t - 1] += seconds
+        else:
             raise AgentError("select: expected an action, got none while no feedback is open")
-        self.trace.policy_seconds[self.t - 1] += seconds
-        self._deliver(self.channel.wait())
+        return actions
 
-    def _evaluate(self, action: Any) -> None:
-        t, trace = self.t, self.trace
-        if self._offered is not None and not self._offered[action]:
-            raise AgentError(f"select: expected an arm that is offered, got {action}")
-        with ENVIRONMENT:
-            answer = self.env.step(action)
-        trace.rewards[t], cost, failed, trace.means[t], trace.regrets[t], ended = check_step(
-            answer, t + 1, action, self.oracle.known
-        )
-        if self.oracle.least_regret is not None:
-            self.oracle.check(t + 1, action, trace.regrets.item(t), offers=self._offered is not None)
-        trace.costs[t] = cost
-        if failed:
-            trace.failed[t] = True
-        self._open[t] = None
-        self.channel.start(t, cost)
-        self.t = t + 1
-        if ended and self.t < self.horizon:
-            raise EnvError(f"step: the environment ended after {self.t} of {self.horizon} evaluations")
-        if self._offered is not None:
-            self.offer(answer[4])
-
-    def _pending(self) -> Pending:
-        if not self._open:
-            return self._nothing_pending
-        tickets, actions = self._given[:2]
-        first = next(iter(self._open))
-        if self.t - first == len(self._open):
-            return Pending(tickets[first : self.t], actions[first : self.t])
-        rows = np.fromiter(self._open, np.int64, len(self._open))
-        return Pending(tickets[rows], actions[rows])
-
-    def _deliver(self, arrived: list[int]) -> None:
-        first, n = arrived[0], len(arrived)
-        contiguous = n == 1 or arrived == list(range(first, first + n))
-        rows: slice | np.ndarray = slice(first, first + n) if contiguous else np.array(arrived)
-        for ticket in arrived:
-            del self._open[ticket]
-        feedback = self._feedback(rows)
+    def observe(self, feedback: Feedback) -> None:
+        """Deliver feedback, and note what the agent then recommends and tells of itself."""
         start = policy_clock()
         with AGENT:
             self.agent.observe(feedback)
-        seconds = policy_clock() - start
-        self.trace.policy_seconds[first if n == 1 else rows] += seconds / n
-        self._deliveries += 1
+        seconds, tickets = policy_clock() - start, feedback.tickets
+        n = len(tickets)
+        self.trace.policy_seconds[tickets.item() if n == 1 else tickets] += seconds / n
         with AGENT:
             recommended = check_recommendation(self.agent.recommend(), self.problem, self._offered)
             diagnostics = self.agent.diagnostics()
-        self.trace.state(self.t - 1, self.oracle.regret(recommended), diagnostics)
-
-    def _feedback(self, rows: slice | np.ndarray) -> Feedback:
-        # `_evaluate` has checked everything that Feedback checks itself, which would cost 8 microseconds.
-        feedback = object.__new__(Feedback)
-        for name, array in zip(_FEEDBACK_FIELDS, self._given):
-            feedback.__dict__[name] = array[rows]
-        return feedback
+        self.trace.state(self.turns.t - 1, self.oracle.regret(recommended), diagnostics)
 
 
 @dataclass(frozen=True)
 class LoopState:
-    """The state of a `Loop` between two turns: counters, open evaluations, the feedback channel, trace and offer."""
+    """The state of a `Loop` between two turns: that of its turns and its trace, and which arms are offered."""
 
-    t: int
-    deliveries: int
-    open: list[int]
-    channel: Queue
-    columns: dict[str, np.ndarray]
-    states: dict[str, np.ndarray]
+    turns: dict[str, Any]
+    trace: dict[str, Any]
     offered: np.ndarray | None = None
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from leaderboards.play.build import build_env
 from leaderboards.play.protocol_checks import check_step
-from leaderboards.play.record import InstanceData, Trace
+from leaderboards.play.record import InstanceData
 from leaderboards.play.run import Oracle, instance_data, one_blas_thread, stated_problem
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
@@ -52,14 +52,14 @@ def paid_for(spec: RunSpec, trace: pd.DataFrame) -> Paid:
             env.reset(seed=env_seed(spec))
             problem = stated_problem(env, spec.horizon, spec.feedback)
             oracle = Oracle.of(env, problem)
-            paid = Trace(len(trace), problem)
             if problem.is_finite:
                 actions = trace["action"].tolist()  # integers of Python: a float among them is no arm
             else:
                 actions = list(trace[[f"action_{j}" for j in range(problem.dim)]].to_numpy(np.float64))
-            for t, action in enumerate(actions):
-                answer = check_step(env.step(action), t + 1, action, oracle.known)
-                paid.rewards[t], paid.costs[t], paid.failed[t], paid.means[t], paid.regrets[t], _ = answer
-            return Paid(paid.frame(len(trace))[list(PAID)], oracle.facts(), instance_data(problem, oracle))
+            paid = []
+            for t, action in enumerate(actions, 1):
+                reward, cost, _, mean, regret, _ = check_step(env.step(action), t, action, oracle.known)
+                paid.append((t, reward, mean, regret, cost))
+            return Paid(pd.DataFrame(paid, columns=PAID), oracle.facts(), instance_data(problem, oracle))
         finally:
             env.close()

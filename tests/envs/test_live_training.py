@@ -120,7 +120,7 @@ def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     while not loop.finished:
         loop.turn()
     assert seen == [True] * 3 + [False] * 7
-    np.testing.assert_array_equal(np.isnan(loop.trace.rewards), seen)
+    np.testing.assert_array_equal(np.isnan(loop.turns.rewards), seen)
     np.testing.assert_array_equal(loop.trace.regrets[:3], 4.0)
 
 

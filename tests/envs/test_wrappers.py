@@ -126,7 +126,7 @@ def test_workers_finish_in_order_of_cost() -> None:
     for ticket, cost in enumerate(costs):
         queue.start(ticket, float(cost))
         arrived.append(queue.arrived())
-        due.append(queue.time)
+        due.append(queue.clock.now)
     # Worker A: 0-3, 3-8. Worker B: 0-1, 1-3, then the last job at 3 on whichever is free first, until 4.
     assert arrived == [[], [1], [0, 2], [], [4]]
     assert due == [0.0, 1.0, 3.0, 3.0, 4.0]

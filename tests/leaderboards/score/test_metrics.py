@@ -118,14 +118,14 @@ def test_completion_times_are_those_of_the_channel_that_the_harness_plays_with(
         if waits and channel.wait():
             deliveries += 1
         batch.append(deliveries + 1)
-        ends.append(channel.time + cost)
+        ends.append(channel.clock.now + cost)
         channel.start(ticket, cost)
         deliveries += bool(channel.arrived())
     costs = np.array([cost for cost, _ in steps])
     np.testing.assert_array_equal(measures.completion_times(costs, np.array(batch), workers), ends)
     while channel.wait():
         pass
-    assert channel.time == max(ends)
+    assert channel.clock.now == max(ends)
 
 
 @given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 10)), st.integers(1, 6))

@@ -73,7 +73,7 @@ def test_the_experiment_time_under_workers_is_that_of_the_harness(
     start = WorkerQueue.start
 
     def noted(self: WorkerQueue, ticket: int, cost: float) -> None:
-        ends.append(self.time + cost)
+        ends.append(self.clock.now + cost)
         start(self, ticket, cost)
 
     monkeypatch.setattr(WorkerQueue, "start", noted)
