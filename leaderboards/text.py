@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
-__all__ = ["duration", "visible"]
+__all__ = ["duration", "visible", "wall_time"]
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
@@ -31,3 +32,18 @@ def visible(text: str) -> str:
         else character.encode("unicode_escape").decode()
         for character in text
     )
+
+
+def wall_time(seconds: Sequence[float]) -> str:
+    """The wall-clock time of runs, each of which computes in one thread, and of the longest; "" of none.
+
+    On a machine that did other things as well it is more than the processor's time.
+
+    Args:
+        seconds: Of each run.
+    """
+    if not len(seconds):
+        return ""
+    total = sum(seconds)
+    text = f"{total / 3600:.1f} core hours" if total >= 360 else f"{total:.0f} core seconds"
+    return f"{text} by the wall clock, which counts what else the machine did; the longest run {max(seconds):.0f} s"

@@ -27,14 +27,14 @@ from leaderboards.publish.lite import without_data as tasks_without_data
 from leaderboards.publish.make import make_board
 from leaderboards.publish.renew import renew_unchanged
 from leaderboards.publish.submission import accept, faults, open_submission
-from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import board_scores
-from leaderboards.score.design import FLAT, design_of, flat_cells
+from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.participation import FLAT, flat_cells, participation_of
 from leaderboards.score.rankings import RANKED_BY, task_classes
-from leaderboards.score.spent import spent
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
+from leaderboards.text import wall_time
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.work.executors import LocalExecutor
@@ -82,7 +82,7 @@ def list_boards(
         entries = found.entries().values()
         files = len({run.file for run in entries})
         say(f"{board_name}: {len(found.done_keys())} of {found.suite().n_runs} runs of {files} agents{unfit}{text}")
-        if took := spent([run.seconds for run in entries]):
+        if took := wall_time([run.seconds for run in entries]):
             say(f"  took {took}")
         for agents, repetitions, envs in found.missing_repetitions():
             where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
@@ -130,10 +130,10 @@ def _say_board_design(summary: Summary) -> None:
             name = f"{one.name}, " if len(classes) > 1 else ""
             say(f"{name}{METRICS[by].title.lower()}, {len(scores.agents)} agents:")
             tied = scores.tied_first if scores.ranking.is_told else None
-            for line in design_of(summary, scores).lines(tied):
+            for line in participation_of(summary, scores).lines(tied):
                 say(f"  {line}")
             if any(wide.estimate <= _GOOD for wide in scores.wide):
-                for line in design_of(summary, scores, above=_GOOD).lines(None):
+                for line in participation_of(summary, scores, above=_GOOD).lines(None):
                     say(f"  of agents with a score above {_GOOD}: {line}")
 
 

@@ -16,11 +16,11 @@ from leaderboards.cli.against import board_or_folder
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.guarantee import guarantee_lines
 from leaderboards.cli.terminal import say
-from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
-from leaderboards.score.design import Design, design_of
 from leaderboards.score.frames import OverallRanking, TaskRanking
+from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.participation import Participation, participation_of
 from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes
 from leaderboards.score.rankings import task_ranking as rank_on
 from leaderboards.score.scores import N_POINTS
@@ -95,7 +95,7 @@ def ranking(
         if scores is None:
             say(f"{name}no agent has a score on every environment")
             continue
-        for line in score_lines(name, scores, design_of(summary, scores)):
+        for line in score_lines(name, scores, participation_of(summary, scores)):
             say(line)
 
 
@@ -117,7 +117,7 @@ def why_lines(summary: Summary, name: str) -> Iterator[str]:
                 yield f"  {task}: {text}"
 
 
-def score_lines(name: str, found: BoardScores, told: Design) -> Iterator[str]:
+def score_lines(name: str, found: BoardScores, told: Participation) -> Iterator[str]:
     """The lines of `gpbandit ranking` on one class of tasks."""
     n, k = len(found.tasks), len(found.agents)
     environments = f"{n} environment{'' if n == 1 else 's'}"

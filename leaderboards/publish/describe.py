@@ -27,8 +27,8 @@ from gpbandit_envs.version import __version__
 from leaderboards.archive.read import Board, pack_board
 from leaderboards.play.spec import Ref
 from leaderboards.publish.sign_offs import sign_off
-from leaderboards.score.spent import spent
 from leaderboards.store.kept import KEPT
+from leaderboards.text import wall_time
 
 __all__ = ["DESCRIPTION_FILES", "citation", "curve_table", "describe_board", "run_table"]
 
@@ -290,7 +290,7 @@ def _datasheet(board: Board, faults: list[str]) -> str:
         pythons=sorted({origin.python for origin in origins}),
         libraries=sorted({", ".join(f"{k} {v}" for k, v in sorted(origin.libraries.items())) for origin in origins}),
         locks=sorted({origin.lock or "not recorded" for origin in origins}),
-        spent=spent([run.seconds for run in runs]),
+        spent=wall_time([run.seconds for run in runs]),
         seed=suite.seed,
         sources=[_attributed(card) for card in _tables(board)],
         faults=faults,

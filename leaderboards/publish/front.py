@@ -27,7 +27,7 @@ from leaderboards.publish.sign_offs import confirmed_rows
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import page_templates, whole_site, write_site
-from leaderboards.show.guarantee import guarantee_card
+from leaderboards.show.guarantee_page import guarantee_card
 from leaderboards.show.paper import latex_table
 from leaderboards.show.plotting_library import copy_library
 from leaderboards.show.scores import ScoreTable, class_scores

@@ -34,7 +34,7 @@ from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
 from leaderboards.publish.near_limit import audit_near_limit
-from leaderboards.score.aliases import alike
+from leaderboards.score.kinds import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun

@@ -35,8 +35,8 @@ from leaderboards.play.build import is_own_env
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
 from leaderboards.publish.make import write_board
-from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import board_scores
+from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, TaskClass, class_rankings, task_classes, task_ranking
 from leaderboards.score.summary import Summary, summarise

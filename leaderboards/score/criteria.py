@@ -123,7 +123,7 @@ def run_scores(scores: AgentScores, by: str) -> Float[np.ndarray, " n"]:
     if by == "best_so_far":
         return np.asarray(100 * scores.finals[by] / np.log10(BEST_SO_FAR))
     evaluations = scores.t[-1] if by == "cumulative_regret" else 1
-    return np.asarray(100 * (1 - scores.finals[by] / (evaluations * scores.gaps)))
+    return np.asarray(100 * (1 - scores.finals[by] / (evaluations * scores.mean_gaps)))
 
 
 TaskScores = tuple[tuple[str, ...], tuple[Block, ...], Float[np.ndarray, "n k"]]
@@ -158,7 +158,7 @@ def board_scores(
         tasks: Names of tasks; None for all.
         by: The criterion.
         among: Agents that are ranked among themselves; None for all.
-        aliases: Agents that played alike, see `leaderboards.score.aliases`; None for no look at that.
+        aliases: Agents that played alike, see `leaderboards.score.kinds`; None for no look at that.
         known_scores: What gives the `task_scores` of a task by a criterion; by default they are worked out.
 
     Returns:
@@ -254,6 +254,6 @@ def why_no_score(summary: Summary, task: str) -> str:
         return "no run is done"
     if task in summary.best_found:
         return "the optimum is unknown"
-    if all(np.isnan(scores.gaps).any() for scores in by_agent.values()):
+    if all(np.isnan(scores.mean_gaps).any() for scores in by_agent.values()):
         return "the mean gap of an instance is unknown, or 0 as where all arms are equally good"
     return "no two agents have finished the same repetitions"

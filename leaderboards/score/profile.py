@@ -18,7 +18,7 @@ import numpy as np
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import WITH_DATA
 from leaderboards.score.criteria import run_scores
-from leaderboards.score.instances import Instance
+from leaderboards.score.instance import Instance
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
@@ -182,7 +182,7 @@ def _facts(summary: Summary, task: str, instance: Instance | None) -> TaskFacts:
         n_arms, dim = (_whole(about.env.kwargs.get(name)) for name in ("n_arms", "dim"))
         return TaskFacts(about, n_arms, dim, math.nan)
     problem = instance.problem
-    gap = float(next(iter(summary.on(task).values())).gaps.mean())  # of a family of instances as of one
+    gap = float(next(iter(summary.on(task).values())).mean_gaps.mean())  # of a family of instances as of one
     noise = problem.noise_std / gap if problem.noise_std is not None and gap > 0 else math.nan
     return TaskFacts(about, None if problem.arms is None else len(problem.arms), problem.dim, noise)
 

@@ -65,7 +65,7 @@ class AgentScores:
         curves: By metric, one row per run, shape `(n, p)`.
         finals: By metric, one value per run, shape `(n,)`.
         diagnostics: What the agent reported of itself, by name, one row per run, shape `(n, p)`; NaN before the first.
-        gaps: Mean gap of the instance of each run, see `leaderboards.score.scale`, shape `(n,)`; NaN where unknown.
+        mean_gaps: Regret of a uniform draw on the instance of each run, shape `(n,)`; NaN where unknown.
     """
 
     t: Int[np.ndarray, " p"]
@@ -73,11 +73,11 @@ class AgentScores:
     curves: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
     finals: dict[str, Float[np.ndarray, " n"]] = field(default_factory=dict)
     diagnostics: dict[str, Float[np.ndarray, "n p"]] = field(default_factory=dict)
-    gaps: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
+    mean_gaps: Float[np.ndarray, " n"] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        if not len(self.gaps):
-            self.gaps = np.full(len(self.blocks), np.nan)
+        if not len(self.mean_gaps):
+            self.mean_gaps = np.full(len(self.blocks), np.nan)
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -116,7 +116,7 @@ class AgentScores:
             {name: values[rows] for name, values in self.curves.items()},
             {name: values[rows] for name, values in self.finals.items()},
             {name: values[rows] for name, values in self.diagnostics.items()},
-            self.gaps[rows],
+            self.mean_gaps[rows],
         )
 
     def add_scale(
@@ -129,10 +129,10 @@ class AgentScores:
             tolerances: Bounds on the errors of the optima, beyond which nothing is claimed; NaN for none.
             best: `RunScores.best` of each run.
         """
-        self.gaps = np.asarray(gaps, np.float64)
-        least = np.fmax(metrics.BEST_SO_FAR, tolerances / self.gaps)
+        self.mean_gaps = np.asarray(gaps, np.float64)
+        least = np.fmax(metrics.BEST_SO_FAR, tolerances / self.mean_gaps)
         times = best_times(int(self.t[-1]))
-        along = metrics.best_so_far(times, best / self.gaps[:, None], least)
+        along = metrics.best_so_far(times, best / self.mean_gaps[:, None], least)
         self.curves["best_so_far"] = along[:, np.searchsorted(times, self.t, side="right") - 1]
         self.finals["best_so_far"] = along[:, -1].copy()
 

@@ -14,21 +14,21 @@ from leaderboards.show import svg
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.chart import Chart, page_json
+from leaderboards.show.chart_registry import AgentView, charts_on
 from leaderboards.show.charts import diagnostic_charts
 from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
-from leaderboards.show.registry import AgentView, charts_on
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     Row,
     TableCell,
     agent_row,
     deed_rows,
-    gap_rows,
     growth_cell,
     score_cell,
     task_place,
     task_row,
+    unfinished_rows,
 )
 
 __all__ = ["agent_page", "best_in_group", "tuned_on"]
@@ -59,7 +59,7 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "rivals": _rivals(site, agent),
         "chart": page_json(_charts(site, agent), site.task_styles),
         "audits": audits_of(site, agent=agent),
-        "gaps": gap_rows(site, agent=agent),
+        "gaps": unfinished_rows(site, agent=agent),
         "card": card,
         "bibtex": bibtex(card.references) if card else "",
         "code": code_link(site, card) if card else None,

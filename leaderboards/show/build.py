@@ -26,12 +26,12 @@ from leaderboards.show.comparison import comparison_data, comparison_page, scrip
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page
 from leaderboards.show.format import sort_key
-from leaderboards.show.guarantee import GUARANTEE_FILE, guarantee_page
+from leaderboards.show.guarantee_page import GUARANTEE_FILE, guarantee_page
 from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
 from leaderboards.show.plotting_library import LIBRARY, copy_library
-from leaderboards.show.pulls import pull_data
 from leaderboards.show.repetitions import repetition_data
 from leaderboards.show.shared import COMPARISON_FILE, Site, make_site
+from leaderboards.show.where_agents_pull import pull_data
 from leaderboards.store.intact import own_folder
 from leaderboards.store.store import Store, StoreView
 

@@ -1,7 +1,7 @@
 """The charts of results: metrics along the run, time, accuracy, differences, delays and audits.
 
-What is decorated with `chart` is on pages and in figures by that alone, see `leaderboards.show.registry`. The others
-are drawn once for each metric, diagnostic or pair of agents.
+What is decorated with `chart` is on pages and in figures by that alone, see `leaderboards.show.chart_registry`. The
+others are drawn once for each metric, diagnostic or pair of agents.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line, mean_lines
+from leaderboards.show.chart_registry import AgentView, TasksView, TaskView, chart
 from leaderboards.show.format import duration, number
-from leaderboards.show.registry import AgentView, TasksView, TaskView, chart
 
 __all__ = [
     "DELAY_TITLES",

@@ -22,10 +22,10 @@ from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.score.tasks import Task
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, page_json
+from leaderboards.show.chart_registry import charts_on, task_view
 from leaderboards.show.charts import best_first, metric_chart
 from leaderboards.show.format import NONE, between, number, row_command
 from leaderboards.show.overview import best_found_text, knowledge_text
-from leaderboards.show.registry import charts_on, task_view
 from leaderboards.show.scores import of_task
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
@@ -33,13 +33,13 @@ from leaderboards.show.table import (
     TableCell,
     agent_row,
     deed_rows,
-    gap_rows,
     growth_cell,
     number_cell,
     open_ranks,
     place_cell,
     score_cell,
     slope_cell,
+    unfinished_rows,
 )
 
 __all__ = ["environment_page", "task_charts"]
@@ -90,7 +90,7 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "n_blocks": len(found.blocks) if found else 0,
         "places": found is not None and found.ranking.is_told,
         "least_blocks": LEAST_BLOCKS,
-        "gaps": gap_rows(site, task=task),
+        "gaps": unfinished_rows(site, task=task),
         "theory": _theory(site, task),
         "spread": _spread(site, task),
         "deeds": deed_rows(site, ((task, agent) for agent in site.best_agents(task))),

@@ -15,19 +15,19 @@ from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import TaskClass
-from leaderboards.score.spent import spent
 from leaderboards.score.tasks import Task
 from leaderboards.show import svg
 from leaderboards.show.audit_tables import coverage_table
 from leaderboards.show.chart import page_json
+from leaderboards.show.chart_registry import charts_on, tasks_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
-from leaderboards.show.guarantee import GUARANTEE_FILE
-from leaderboards.show.registry import charts_on, tasks_view
+from leaderboards.show.guarantee_page import GUARANTEE_FILE
 from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
-from leaderboards.show.table import Row, TableCell, agent_row, gap_rows, open_ranks, place_cell, score_cell
+from leaderboards.show.table import Row, TableCell, agent_row, open_ranks, place_cell, score_cell, unfinished_rows
+from leaderboards.text import wall_time
 
 __all__ = [
     "best_found_text",
@@ -85,12 +85,12 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "ranked_by": METRICS[site.ranked_by].title.lower(),
         "charts": {name: found for name, found in charts.items() if found["charts"]},
         "profile": _profile(site),
-        "gaps": gap_rows(site),
+        "gaps": unfinished_rows(site),
         "delays": delay_links(site),
         "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, site.guarantees.sentence),
         "bands": coverage_table(site),
         "origins": summary.origins,
-        "spent": spent(list(summary.runs["seconds"])),
+        "spent": wall_time(list(summary.runs["seconds"])),
         "command": suite_command(summary, directory),
     }
 
@@ -236,7 +236,7 @@ def _kept(one: TaskClass, cards: dict[str, Card], filters: list[Filter]) -> list
 
 def _meant(site: Site, task: str, agent: str) -> bool:
     """Whether the agent has played the task, or was to: what it cannot play was skipped."""
-    gap = site.gap(task, agent)
+    gap = site.why_missing(task, agent)
     # Without a suite, whatever another agent has played counts as missing.
     none = {"skipped"} if site.summary.suite is not None else {"skipped", "missing"}
     return (task, agent) in site.summary.scores or (gap is not None and gap["status"] not in none)

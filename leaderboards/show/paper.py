@@ -19,10 +19,10 @@ from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart
+from leaderboards.show.chart_registry import figure_panels, task_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.format import BETWEEN, NONE, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
-from leaderboards.show.registry import figure_panels, task_view
 from leaderboards.show.shared import Site, make_site
 from leaderboards.store.intact import own_folder
 from leaderboards.store.store import Store, StoreView

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
-from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, at_most_100, board_scores, task_scores
-from leaderboards.score.design import design_of
+from leaderboards.score.kinds import BATCHES, SEQUENTIAL, STATED, batching
 from leaderboards.score.metrics import METRICS
+from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, TaskClass
 from leaderboards.score.statistics import Interval, levelled, stratified_means
 from leaderboards.show import svg
@@ -226,7 +226,7 @@ def _notes(site: Site, scores: BoardScores) -> list[str]:
         notes = [f"places on these {n} {what} alone, since fewer than {LEAST_TASKS} say little of others"]
     if not scores.ranking.is_told:
         notes = ["too few repetitions for places"]
-    told = design_of(site.summary, scores)
+    told = participation_of(site.summary, scores)
     notes += told.lines(None) + ([_first(scores.tied_first)] if scores.ranking.is_told else [])
     notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]
     return notes

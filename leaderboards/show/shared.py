@@ -15,11 +15,11 @@ import pandas as pd
 from gpbandit_envs.datasets import FetchError
 from leaderboards.audit.guarantee_board import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
-from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import BoardScores, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.frames import OverallRanking, TaskRanking, ranked_among
-from leaderboards.score.instances import Instance
+from leaderboards.score.instance import Instance
+from leaderboards.score.kinds import alike
 from leaderboards.score.profile import GroupScore, group_scores, grouped
 from leaderboards.score.rankings import (
     TaskClass,
@@ -34,8 +34,8 @@ from leaderboards.score.targets import task_times
 from leaderboards.score.theory import TheoryReport
 from leaderboards.show.agent_card import AgentCard, agent_card
 from leaderboards.show.format import file_names, moment
-from leaderboards.show.instances import first_instance, task_theory
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
+from leaderboards.show.rebuilt import first_instance, task_theory
 
 __all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site", "make_site"]
 
@@ -58,7 +58,7 @@ class Site:
         ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
         classes: Classes of tasks, within which agents are ranked over several tasks.
         overall: By name of the class, the ranking over its tasks; absent if there is none.
-        gaps: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
+        unfinished: Runs that are not done, see `leaderboards.score.summary.unfinished_runs`.
         styles: Line style by agent.
         task_files: File name of the page of each task.
         agent_files: File name of the page of each agent.
@@ -79,7 +79,7 @@ class Site:
     ranked_by: str
     classes: tuple[TaskClass, ...]
     overall: dict[str, OverallRanking]
-    gaps: pd.DataFrame
+    unfinished: pd.DataFrame
     styles: dict[str, LineStyle]
     task_files: dict[str, str]
     agent_files: dict[str, str]
@@ -107,7 +107,7 @@ class Site:
     def counts(self) -> dict[str, int]:
         """How many runs have each status, how many are missing, and how many are not on the board yet."""
         counts = {str(status): int(n) for status, n in self.summary.runs["status"].value_counts().items()}
-        missing = self.gaps[self.gaps["status"] == "missing"]
+        missing = self.unfinished[self.unfinished["status"] == "missing"]
         absent = missing["reason"] == NOT_ON_BOARD
         found = {"missing": missing[~absent]["n"].sum(), "not on the board yet": missing[absent]["n"].sum()}
         return counts | {word: int(n) for word, n in found.items() if n}
@@ -256,14 +256,14 @@ class Site:
             found.setdefault((task, agent), Counter())[standing] += 1
         return found
 
-    def gap(self, task: str, agent: str) -> dict[str, Any] | None:
+    def why_missing(self, task: str, agent: str) -> dict[str, Any] | None:
         """The main reason why a task and agent have no score: failed runs come before missing ones."""
-        return self._main_gaps.get((task, agent))
+        return self._reasons.get((task, agent))
 
     @functools.cached_property
-    def _main_gaps(self) -> dict[tuple[str, str], dict[str, Any]]:
+    def _reasons(self) -> dict[tuple[str, str], dict[str, Any]]:
         found: dict[tuple[str, str], dict[str, Any]] = {}
-        rows = self.gaps.iloc[(self.gaps["status"] == "missing").argsort(kind="stable")]
+        rows = self.unfinished.iloc[(self.unfinished["status"] == "missing").argsort(kind="stable")]
         for row in rows.to_dict("records"):
             found.setdefault((row["task"], row["agent"]), {str(name): value for name, value in row.items()})
         return found

@@ -25,7 +25,6 @@ __all__ = [
     "TableCell",
     "agent_row",
     "deed_rows",
-    "gap_rows",
     "growth_cell",
     "number_cell",
     "open_ranks",
@@ -35,6 +34,7 @@ __all__ = [
     "slope_cell",
     "task_place",
     "task_row",
+    "unfinished_rows",
 ]
 
 LAST = math.inf
@@ -89,7 +89,7 @@ class Row:
         entrant: Class of entrants of an agent; "" for a task, or if its class is not loaded.
         own: Whether it plays in this folder, among the agents of a board.
         also: Agents that played like it.
-        batching: How it plays, one of `leaderboards.score.classes`; "" where no table asks.
+        batching: How it plays, one of `leaderboards.score.kinds`; "" where no table asks.
         places: As JSON, its places among all, among those told as much, among those that batch as it does, and among
             those that do both; "" where nothing can be chosen.
     """
@@ -171,7 +171,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     if cell is not None and metric == "batches" and not has_batches(as_channel(feedback)):
         return TableCell(NONE, why=f"feedback does not come in batches under {feedback}")
     if cell is None or not np.isfinite(cell.finals[metric]).all():
-        gap = site.gap(task, agent)
+        gap = site.why_missing(task, agent)
         return TableCell(STATUS_WORDS[gap["status"]], why=gap["reason"] or "") if gap else TableCell("unknown")
     interval = cell.intervals[metric]
     rank = site.rank(task, agent)
@@ -223,7 +223,7 @@ def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], by_task: bool = Fals
     return rows
 
 
-def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
+def unfinished_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
     """Runs that are not done, with what `leaderboards.score.summary.unfinished_runs` says of them, and a word for why.
 
     Args:
@@ -231,7 +231,7 @@ def gap_rows(site: Site, task: str | None = None, agent: str | None = None) -> l
         task: The task that they are on; None for all.
         agent: The agent whose they are; None for all.
     """
-    rows = site.gaps
+    rows = site.unfinished
     rows = rows if task is None else rows[rows["task"] == task]
     rows = rows if agent is None else rows[rows["agent"] == agent]
     found: list[dict[str, Any]] = [dict(zip(rows.columns, row)) for row in rows.itertuples(index=False, name=None)]

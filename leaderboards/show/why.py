@@ -26,7 +26,7 @@ from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import REFERENCES, Summary
 from leaderboards.score.tasks import Task
-from leaderboards.show.instances import built_agent
+from leaderboards.show.rebuilt import built_agent
 
 __all__ = ["deed", "needs_of", "sentence", "straight_from"]
 
@@ -84,7 +84,7 @@ def _decisions(scores: AgentScores, task: Task) -> str:
 
 def _ends(scores: AgentScores) -> Iterator[str]:
     """How the repetitions went on from the middle; costs are regret per evaluation over that of a uniform draw."""
-    t, regret, gaps = scores.t, scores.curves["cumulative_regret"], scores.gaps
+    t, regret, gaps = scores.t, scores.curves["cumulative_regret"], scores.mean_gaps
     middle = int(np.searchsorted(t, math.ceil(t[-1] / 2)))
     # Two evaluations lie on a straight line whatever was done between them.
     if len(t) - middle < 3 or not (np.isfinite(regret).all() and np.isfinite(gaps).all()):

@@ -21,8 +21,8 @@ from leaderboards.audit.store import audit_runs
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
-from leaderboards.show.instances import task_theory
 from leaderboards.show.palette import DASHES, FAMILY_HUES, HUES, LineStyle, line_styles
+from leaderboards.show.rebuilt import task_theory
 from leaderboards.store.store import Store
 
 SAMPLES = ("GPBandit/GPSample-v0", {"n_arms": 30, "dim": 1})

@@ -21,10 +21,10 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite, parse_suite
 from leaderboards.publish.holdout import _drawn
 from leaderboards.publish.make import _note, write_board
-from leaderboards.score.instances import check_size
+from leaderboards.score.instance import check_size
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command
-from leaderboards.show.instances import first_instance
+from leaderboards.show.rebuilt import first_instance
 from leaderboards.store.store import Store
 from leaderboards.verify.screen import chance
 from leaderboards.verify.verify import verify

@@ -16,8 +16,8 @@ from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
-from leaderboards.show.instances import task_theory
 from leaderboards.show.overview import knowledge_text
+from leaderboards.show.rebuilt import task_theory
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
 from leaderboards.work.checkpoint import Checkpoint

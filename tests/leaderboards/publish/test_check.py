@@ -21,9 +21,9 @@ from leaderboards.play.suite import AgentEntry
 from leaderboards.publish.check import check_board
 from leaderboards.publish.lite import TOP, agreement, block_ranks, choose_lite, lite_choice
 from leaderboards.publish.make import play_board, write_board
-from leaderboards.score.spent import spent
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
+from leaderboards.text import wall_time
 from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.executors import SerialExecutor
@@ -109,7 +109,7 @@ def test_the_list_says_what_a_board_lacks(
     assert execute(["board", "list"]) == 0
     first, took, *missing = capsys.readouterr().out.splitlines()
     assert first.startswith("small: 35 of 48 runs of 3 agents")
-    assert took == f"  took {spent([run.seconds for run in left_out.values()])}"
+    assert took == f"  took {wall_time([run.seconds for run in left_out.values()])}"
     assert sorted(missing) == [
         f"  missing: repetition {repetition} of Uniform on {where}",
         f"  missing: repetitions 0 to {own.suite().repetitions - 1} of GP-EI on all environments",

@@ -16,7 +16,7 @@ from gpbandit_envs.gp import Matern
 from leaderboards.cli.board import app
 from leaderboards.play.suite import parse_suite
 from leaderboards.publish.instances import suite_instances, suite_optima, uniform_hits
-from leaderboards.score.design import flat_cells
+from leaderboards.score.participation import flat_cells
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.work.executors import SerialExecutor

@@ -16,11 +16,11 @@ from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.run import Oracle, instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score import criteria
-from leaderboards.score.aliases import alike
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, run_scores, task_scores, wins
-from leaderboards.score.design import design, design_of, participation_ratio
 from leaderboards.score.frames import overall_ranking
+from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import best_so_far
+from leaderboards.score.participation import participation, participation_of, participation_ratio
 from leaderboards.score.rankings import RANKED_BY, task_ranking
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
@@ -252,8 +252,8 @@ def test_a_design_is_of_the_agents_above_a_score(core: Summary) -> None:
     scores = board_scores(core, tuple(core.tasks), "cumulative_regret")
     assert scores is not None
     ordered = sorted(wide.estimate for wide in scores.wide)
-    assert design_of(core, scores, above=ordered[0] - 1) == design_of(core, scores)
-    fewer = design_of(core, scores, above=float(ordered[-3]))
+    assert participation_of(core, scores, above=ordered[0] - 1) == participation_of(core, scores)
+    fewer = participation_of(core, scores, above=float(ordered[-3]))
     assert fewer.ratio is None, "two agents are ranked in one way or the other"
     assert np.isnan(fewer.correlation)
 
@@ -266,8 +266,8 @@ def test_the_participation_ratio_knows_independent_tasks_from_equal_ones() -> No
     independent = scipy.stats.rankdata(rng.standard_normal((E, 1, k)) + noise, axis=2)
     assert participation_ratio(equal).estimate == pytest.approx(1.0, abs=0.05)
     assert participation_ratio(independent).estimate == pytest.approx(E, abs=0.5)
-    assert abs(design(independent).correlation) < 0.2
-    assert design(equal).correlation > 0.8
+    assert abs(participation(independent).correlation) < 0.2
+    assert participation(equal).correlation > 0.8
     with pytest.raises(ValueError, match="ranks: expected four repetitions or more, got 3"):
         participation_ratio(ranks=noise[:, :3])
 

@@ -11,10 +11,10 @@ from gpbandit_envs.datasets import DataError
 from leaderboards.play.spec import Ref
 from leaderboards.score import profile
 from leaderboards.score.criteria import run_scores
-from leaderboards.score.instances import Instance
+from leaderboards.score.instance import Instance
 from leaderboards.score.profile import GROUPS, group_scores, grouped
 from leaderboards.score.summary import Summary, summarise
-from leaderboards.show.instances import first_instance
+from leaderboards.show.rebuilt import first_instance
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record
 

@@ -14,7 +14,7 @@ from gpbandit_envs.gp import SE, Linear
 from leaderboards.play.build import build_env
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
-from leaderboards.show.instances import task_theory
+from leaderboards.show.rebuilt import task_theory
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record
 

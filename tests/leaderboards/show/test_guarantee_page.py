@@ -23,7 +23,7 @@ from leaderboards.publish.make import play_board, write_board
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page
-from leaderboards.show import guarantee as guarantee_module
+from leaderboards.show import guarantee_page as guarantee_module
 from leaderboards.store.store import Store
 from tests.browser import DESKTOP, Open
 

@@ -28,11 +28,11 @@ from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
 from leaderboards.show.build import embed, page_templates, prose
 from leaderboards.show.chart import Axis, Chart, Line, page_json
+from leaderboards.show.chart_registry import TaskView
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, packed_each, rounded, rounded_each, row_command
 from leaderboards.show.overview import overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles
-from leaderboards.show.registry import TaskView
 from leaderboards.show.shared import make_site
 from leaderboards.show.svg import swatch, thumbnail
 from leaderboards.show.table import TableCell, number_cell

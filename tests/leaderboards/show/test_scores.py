@@ -13,8 +13,8 @@ import pytest
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
 from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.spec import Ref
-from leaderboards.score.classes import BATCHES, SEQUENTIAL, STATED, batching
 from leaderboards.score.criteria import LEAST_TASKS
+from leaderboards.score.kinds import BATCHES, SEQUENTIAL, STATED, batching
 from leaderboards.score.profile import grouped
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import summarise

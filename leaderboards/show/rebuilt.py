@@ -13,7 +13,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent, is_own_env, loaded_agent
 from leaderboards.play.run import instance_env, one_blas_thread
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.instances import Instance, check_size
+from leaderboards.score.instance import Instance, check_size
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 
@@ -26,7 +26,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     """Build the environment of a task as in its first repetition; nothing is downloaded for it.
 
     Results may be a stranger's: only environments of this project are built, and none whose settings ask for more than
-    `leaderboards.score.instances.MOST_ARMS` arms.
+    `leaderboards.score.instance.MOST_ARMS` arms.
 
     Returns:
         The instance; None for a task that has no finished run, cannot be built again or is not of this project.

@@ -18,9 +18,9 @@ from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.environment import environment_page
-from leaderboards.show.pulls import pull_data, three_digits
 from leaderboards.show.repetitions import REPEATED, repetition_data
 from leaderboards.show.shared import Site, make_site
+from leaderboards.show.where_agents_pull import pull_data, three_digits
 from leaderboards.store.store import Store
 from tests.browser import Open
 from tests.leaderboards.folders import AGENTS, folder

@@ -18,7 +18,15 @@ from leaderboards.score.criteria import BoardScores, task_scores
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
-__all__ = ["FLAT", "Design", "design", "design_of", "flat_cells", "median_correlation", "participation_ratio"]
+__all__ = [
+    "FLAT",
+    "Participation",
+    "flat_cells",
+    "median_correlation",
+    "participation",
+    "participation_of",
+    "participation_ratio",
+]
 
 FLAT = 0.01
 """Coefficient of variation below which the repetitions of a cell are one trajectory."""
@@ -31,7 +39,7 @@ _BATCH = 20  # resamples at once: of 26 tasks with 50 repetitions 6 MB
 
 
 @dataclass(frozen=True)
-class Design:
+class Participation:
     """What a set of tasks tells of agents.
 
     Attributes:
@@ -55,7 +63,7 @@ class Design:
         return found
 
 
-def design_of(summary: Summary, scores: BoardScores, above: float = -np.inf) -> Design:
+def participation_of(summary: Summary, scores: BoardScores, above: float = -np.inf) -> Participation:
     """What the tasks of a board tell of its agents by a criterion; of those with a score above a number alone."""
     agents = [agent for agent, wide in zip(scores.agents, scores.wide, strict=True) if wide.estimate > above]
     parts = []
@@ -65,7 +73,7 @@ def design_of(summary: Summary, scores: BoardScores, above: float = -np.inf) -> 
         names, _, S = found
         parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in agents]], axis=1))
     least = min(len(part) for part in parts)
-    return design(np.array([part[:least] for part in parts]))
+    return participation(np.array([part[:least] for part in parts]))
 
 
 def flat_cells(summary: Summary) -> tuple[int, int]:
@@ -83,12 +91,12 @@ def flat_cells(summary: Summary) -> tuple[int, int]:
     return flat, total
 
 
-def design(ranks: Float[np.ndarray, "E n k"]) -> Design:
+def participation(ranks: Float[np.ndarray, "E n k"]) -> Participation:
     """The participation ratio and the median correlation of tasks."""
     E, n, k = ranks.shape
     if E < 2 or k < 3:
-        return Design(None, np.nan)
-    return Design(participation_ratio(ranks) if n >= 4 else None, median_correlation(ranks))
+        return Participation(None, np.nan)
+    return Participation(participation_ratio(ranks) if n >= 4 else None, median_correlation(ranks))
 
 
 def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -> Interval:

@@ -8,7 +8,7 @@ import pytest
 import leaderboards
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
-from leaderboards.show.instances import first_instance
+from leaderboards.show.rebuilt import first_instance
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import record
 
