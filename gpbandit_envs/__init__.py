@@ -7,19 +7,52 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
+from gpbandit_envs.lazy import lazy_names
 from gpbandit_envs.registry import register_all
 from gpbandit_envs.version import __version__
 
 if TYPE_CHECKING:
-    import gpbandit_envs.problem
+    from gpbandit_envs.envs.entry_point import EntryPoint
+    from gpbandit_envs.envs.recipe import EnvRecipe
+    from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
+    from gpbandit_envs.noise import as_noise
     from gpbandit_envs.own import from_function, from_table
+    from gpbandit_envs.problem import Approximation, Certificate, InitialData, Problem
 
-__all__ = ["__version__", "from_function", "from_table", "problem_of"]
+__all__ = [
+    "Approximation",
+    "ArmFamily",
+    "ArmFunction",
+    "Certificate",
+    "EntryPoint",
+    "EnvRecipe",
+    "InitialData",
+    "Problem",
+    "__version__",
+    "as_noise",
+    "certify_arms",
+    "from_function",
+    "from_table",
+    "problem_of",
+]
+
+# Registering the ids needs neither NumPy nor pandas, and takes a tenth of the time of the rest.
+_MODULES = {
+    "envs.entry_point": ("EntryPoint",),
+    "envs.recipe": ("EnvRecipe",),
+    "functions.base": ("ArmFamily", "ArmFunction", "certify_arms"),
+    "noise": ("as_noise",),
+    "own": ("from_function", "from_table"),
+    "problem": ("Approximation", "Certificate", "InitialData", "Problem"),
+}
+__getattr__, __dir__ = lazy_names(
+    __name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
+)
 
 register_all()
 
 
-def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
+def problem_of(env: gym.Env[Any, Any]) -> Problem:
     """What a policy may know of the function in `env`: its arms or box, kernel, noise and horizon.
 
     `env` may be wrapped; a `DelayedFeedback` adds what may be known of the delay.
@@ -43,17 +76,3 @@ def problem_of(env: gym.Env[Any, Any]) -> gpbandit_envs.problem.Problem:
             return replace(problem, delay=env.delay)
         env = env.env  # type: ignore[attr-defined]
     return problem
-
-
-def __dir__() -> list[str]:
-    """The public names too that no one has used yet."""
-    return sorted({*globals(), *__all__})
-
-
-def __getattr__(name: str) -> Any:
-    """Import `from_table` and `from_function` at first use: registering the ids needs neither NumPy nor pandas."""
-    if name not in ("from_function", "from_table"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpbandit_envs import own
-
-    return getattr(own, name)

@@ -11,23 +11,45 @@ if TYPE_CHECKING:
     from leaderboards.api.results import Results
     from leaderboards.api.run_suite import run_suite
     from leaderboards.archive.read import Board, board, board_names
+    from leaderboards.audit.report import audit_band
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
     from leaderboards.play.suite import Suite
     from leaderboards.score.frames import rank
+    from leaderboards.score.metrics import Metric, register_metric
+    from leaderboards.show.registry import chart
     from leaderboards.store.store import Store
 
-__all__ = ["Board", "Results", "RunRecord", "Store", "Suite", "board", "board_names", "rank", "run", "run_suite"]
+__all__ = [
+    "Board",
+    "Metric",
+    "Results",
+    "RunRecord",
+    "Store",
+    "Suite",
+    "audit_band",
+    "board",
+    "board_names",
+    "chart",
+    "rank",
+    "register_metric",
+    "run",
+    "run_suite",
+]
 
 _MODULES = {
     "Board": "leaderboards.archive.read",
+    "Metric": "leaderboards.score.metrics",
     "Results": "leaderboards.api.results",
     "RunRecord": "leaderboards.play.record",
     "Store": "leaderboards.store.store",
     "Suite": "leaderboards.play.suite",
+    "audit_band": "leaderboards.audit.report",
     "board": "leaderboards.archive.read",
     "board_names": "leaderboards.archive.read",
+    "chart": "leaderboards.show.registry",
     "rank": "leaderboards.score.frames",
+    "register_metric": "leaderboards.score.metrics",
     "run": "leaderboards.play.run",
     "run_suite": "leaderboards.api.run_suite",
 }
@@ -41,7 +63,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at first use, so that the command line starts without importing everything."""
+    """Import a public name at first use; `gpbandit_envs.lazy` does the same and would load Gymnasium for `--help`."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(_MODULES[name]), name)

@@ -1,7 +1,12 @@
 """Gaussian processes: kernels, guarded linear algebra, and posteriors over finite and continuous domains.
 
-This package is a leaf: it needs NumPy and SciPy and imports nothing else of the project.
+This package is a leaf: it needs NumPy and SciPy, and of the project only checks of arguments. Posteriors load at first
+use.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.gp.kernels import (
@@ -16,10 +21,17 @@ from gpbandit_envs.gp.kernels import (
     Scale,
     Sum,
 )
+from gpbandit_envs.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gpbandit_envs.gp.exact import ExactPosterior
+    from gpbandit_envs.gp.regression import GPRegression
 
 __all__ = [
     "SE",
     "ActiveDims",
+    "ExactPosterior",
+    "GPRegression",
     "Kernel",
     "Linear",
     "Matern",
@@ -30,3 +42,6 @@ __all__ = [
     "Sum",
     "as_kernel",
 ]
+
+_MODULES = {"ExactPosterior": f"{__name__}.exact", "GPRegression": f"{__name__}.regression"}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -5,7 +5,7 @@ What a trace says along t, with its symbols, is in `leaderboards.play.measures`.
 A new metric is one call, in this file or anywhere before the page is built. Its function reads any column of the trace
 that it names, an agent's diagnostics too:
 
-    register(
+    register_metric(
         Metric(
             "best_reward",
             "Best reward",
@@ -38,7 +38,7 @@ __all__ = [
     "average_regret",
     "best_so_far",
     "other_columns",
-    "register",
+    "register_metric",
     "regret_per_batch",
     "regret_ratio",
 ]
@@ -160,7 +160,7 @@ def other_columns() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for metric in METRICS.values() for name in metric.columns))
 
 
-def register(metric: Metric) -> None:
+def register_metric(metric: Metric) -> None:
     """Add a metric to the summary, the pages, the figures and the tables.
 
     Raises:
@@ -179,7 +179,7 @@ def _regret_per_batch(run: RunColumns) -> float:
     return regret_per_batch(run.regret, run.batch) if has_batches(run.rule) else np.nan
 
 
-register(
+register_metric(
     Metric(
         "cumulative_regret",
         "Cumulative regret",
@@ -190,7 +190,7 @@ register(
         bands_in_figures=True,
     )
 )
-register(
+register_metric(
     Metric(
         "simple_regret",
         "Simple regret",
@@ -200,7 +200,7 @@ register(
         CURVES["simple_regret"],
     )
 )
-register(
+register_metric(
     Metric(
         "inference_regret",
         "Inference regret",
@@ -211,7 +211,7 @@ register(
         bands_in_figures=True,
     )
 )
-register(
+register_metric(
     Metric(
         "regret_ratio",
         "Regret ratio",
@@ -223,7 +223,7 @@ register(
         bands_in_figures=True,
     )
 )
-register(
+register_metric(
     Metric(
         "average_regret",
         "Average regret",
@@ -235,7 +235,7 @@ register(
         in_figures=False,
     )
 )
-register(
+register_metric(
     Metric(
         "batches",
         "Batches",
@@ -247,7 +247,7 @@ register(
         in_figures=False,
     )
 )
-register(
+register_metric(
     Metric(
         "policy_seconds",
         "Policy time",
@@ -258,7 +258,7 @@ register(
         in_figures=False,
     )
 )
-register(
+register_metric(
     Metric(
         "batch_length",
         "Mean batch length",
@@ -271,7 +271,7 @@ register(
         in_tables=False,
     )
 )
-register(
+register_metric(
     Metric(
         "regret_per_batch",
         "Regret per batch",
@@ -284,7 +284,7 @@ register(
         in_tables=False,
     )
 )
-register(
+register_metric(
     Metric(
         "median_regret",
         "Median regret",
@@ -296,7 +296,7 @@ register(
         in_tables=False,
     )
 )
-register(
+register_metric(
     Metric(
         "best_so_far",
         "Best so far",
@@ -310,7 +310,7 @@ register(
         in_figures=False,
     )
 )
-register(
+register_metric(
     Metric(
         "simulated_time",
         "Experiment time",

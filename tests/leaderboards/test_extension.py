@@ -16,7 +16,7 @@ from agents.core.finite import FiniteArmAgent
 from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.audit.report import audit_reports
 from leaderboards.cli import main
-from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register
+from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register_metric
 from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 
@@ -79,7 +79,9 @@ def worst_regret(run: RunColumns) -> np.ndarray:
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("agents.core.registry._registry", dict(registry._registry))
     agents.register("Own-UCB", OwnUCB)
-    register(Metric("worst_regret", "Worst regret", "max r_s", REWARD, "The worst evaluation so far.", worst_regret))
+    register_metric(
+        Metric("worst_regret", "Worst regret", "max r_s", REWARD, "The worst evaluation so far.", worst_regret)
+    )
     yield
     del METRICS["worst_regret"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents import Action, Actions, Agent, Capabilities, Feedback, Pending
-from gpbandit_envs.problem import Problem
+from gpbandit_envs import Problem
 
 __all__ = ["BestOfThree"]
 

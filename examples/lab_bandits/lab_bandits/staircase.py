@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from gpbandit_envs.problem import Problem
+from gpbandit_envs import Problem
 
 __all__ = ["Staircase"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leaderboards.play.spec import Ref
-from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register
+from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register_metric
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show import build_page, make_figures, paper
 from leaderboards.show.chart import EVALUATIONS, Axis, Chart, mean_line, page_json
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def metrics() -> Iterator[None]:
-    register(
+    register_metric(
         Metric(
             "largest_regret",
             "Largest regret",
@@ -40,7 +40,7 @@ def metrics() -> Iterator[None]:
             lambda run: np.maximum.accumulate(run.regret),
         )
     )
-    register(
+    register_metric(
         Metric(
             "best_reward",
             "Best reward",
@@ -51,7 +51,9 @@ def metrics() -> Iterator[None]:
             columns=("reward",),
         )
     )
-    register(Metric("last_width", "Last width", "beta_T", "", "Of the band.", last_width, ("width",), has_curve=False))
+    register_metric(
+        Metric("last_width", "Last width", "beta_T", "", "Of the band.", last_width, ("width",), has_curve=False)
+    )
     yield
     for name in ("largest_regret", "best_reward", "last_width"):
         del METRICS[name]
@@ -98,7 +100,7 @@ def test_a_metric_reads_any_column_that_it_names_and_is_unknown_where_a_run_has_
 
 def test_a_name_is_registered_once() -> None:
     with pytest.raises(ValueError, match="metric: expected a new name, got 'simple_regret'"):
-        register(METRICS["simple_regret"])
+        register_metric(METRICS["simple_regret"])
 
 
 @pytest.fixture
