@@ -32,10 +32,10 @@ from agents import Feedback
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.hyperparameters import map_estimate
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.replay import Replayed
 from leaderboards.claims.claim import LESS, MORE, Claim, Range
 from leaderboards.claims.measures import first, of_runs
 from leaderboards.claims.runs import Runs
+from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.statistics import paired_difference
 
@@ -65,6 +65,11 @@ class Case:
     kwargs: Mapping[str, Any]
     horizon: int
     drawn: bool
+
+    def spec(self, agent: str, repetition: int, horizon: int, seed: int) -> RunSpec:
+        """A run on it."""
+        env = Ref(self.id, self.kwargs)
+        return RunSpec(env=env, agent=Ref(agent), repetition=repetition, horizon=horizon, seed=seed)
 
 
 def _draws(dim: int, horizon: int) -> Case:
@@ -97,37 +102,19 @@ def study(repetitions: int, seed: int = 0, cases: tuple[Case, ...] = CASES) -> R
     """A row for each loss, each way to collect data and each case: `bias`, `distance` and `rmse`."""
     tables: dict[str, dict[int, pd.DataFrame]] = {}
     for case in cases:
-        reference = None if case.drawn else _reference(case, seed)
+        T, reference = case.horizon, None if case.drawn else _reference(case, seed)
         for repetition in range(repetitions):
+            measured: dict[str, dict[str, float]] = {}
             for collector in COLLECTORS:
-                spec = RunSpec(
-                    env=Ref(case.id, case.kwargs),
-                    agent=Ref(collector),
-                    repetition=repetition,
-                    horizon=case.horizon,
-                    seed=seed,
-                    feedback="on_request",
-                )
-                for loss, row in _rows(spec, reference).items():
-                    tables.setdefault(_name(loss, collector, case.name), {})[repetition] = pd.DataFrame([row])
+                data = _Data.of(case.spec(collector, repetition, T, seed))
+                measured |= {_name(loss, collector, case.name): data.measured(loss, reference, T) for loss in LOSSES}
             if case.drawn:
-                for share, row in _converging(case, repetition, seed).items():
-                    tables.setdefault(_from(share, case.name), {})[repetition] = pd.DataFrame([row])
+                data = _Data.of(case.spec("RA-BO", repetition, 3 * T, seed))
+                for share, n in ((_THIRD, T), (_ALL, 3 * T)):
+                    measured[_from(share, case.name)] = data.measured("unbiased", None, n)
+            for row, values in measured.items():
+                tables.setdefault(row, {})[repetition] = pd.DataFrame([values])
     return Runs(tables)
-
-
-def _converging(case: Case, repetition: int, seed: int) -> dict[str, dict[str, float]]:
-    """RA-BO's estimate after the horizon of a case, and after three times that."""
-    spec = RunSpec(
-        env=Ref(case.id, case.kwargs),
-        agent=Ref("RA-BO"),
-        repetition=repetition,
-        horizon=3 * case.horizon,
-        seed=seed,
-        feedback="on_request",
-    )
-    data = _Data.of(spec)
-    return {share: data.measured("unbiased", None, n * case.horizon) for n, share in ((1, _THIRD), (3, _ALL))}
 
 
 def _name(loss: str, collector: str, case: str) -> str:
@@ -152,16 +139,12 @@ class _Data:
     @classmethod
     def of(cls, spec: RunSpec) -> _Data:
         """Play the run."""
-        with Replayed.of(spec) as run:
-            for _ in run.until(np.array([spec.horizon])):
-                pass
-            env: Any = run.loop.env.unwrapped
-            trace, problem = run.trace(), env.problem
-            X = trace[[f"action_{j}" for j in range(problem.dim)]].to_numpy()
-            y = trace["reward"].to_numpy()
-            rng = np.random.default_rng([spec.seed, spec.repetition])
-            Z = rng.random((_POINTS, problem.dim))
-            return cls(problem, X, y, Z, env.mean(Z), rng)
+        trace = run_spec(spec).trace
+        rng = np.random.default_rng([spec.seed, spec.repetition])
+        with instance_env(spec) as (env, _):
+            X = trace[[f"action_{j}" for j in range(env.problem.dim)]].to_numpy()
+            Z = rng.random((_POINTS, env.problem.dim))
+            return cls(env.problem, X, trace["reward"].to_numpy(), Z, env.mean(Z), rng)
 
     def measured(self, loss: str, reference: Float[np.ndarray, " d"] | None, n: int) -> dict[str, float]:
         """The estimate by a loss from the first `n` data, against the reference or the prior's lengthscales."""
@@ -173,21 +156,10 @@ class _Data:
         return {"bias": float(error.mean()), "distance": float(np.abs(error).mean()), "rmse": rmse}
 
 
-def _rows(spec: RunSpec, reference: Float[np.ndarray, " d"] | None) -> dict[str, dict[str, float]]:
-    """Play a run and measure both estimates from its data."""
-    data = _Data.of(spec)
-    return {loss: data.measured(loss, reference, spec.horizon) for loss in LOSSES}
-
-
 def _reference(case: Case, seed: int) -> Float[np.ndarray, " d"]:
     """Lengthscales of a fixed function, from many uniform points."""
-    spec = RunSpec(
-        env=Ref(case.id, case.kwargs), agent=Ref("Random"), repetition=0, horizon=1, seed=seed, feedback="on_request"
-    )
-    with Replayed.of(spec) as run:
-        env: Any = run.loop.env.unwrapped
-        problem: Problem = env.problem
-        rng = np.random.default_rng([seed, _REFERENCE])
+    rng = np.random.default_rng([seed, _REFERENCE])
+    with instance_env(case.spec("Random", 0, 1, seed)) as (env, problem):
         X = rng.random((_REFERENCE, problem.dim))
         assert problem.noise_std is not None
         y = env.mean(X) + problem.noise_std * rng.standard_normal(_REFERENCE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -10,9 +9,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from leaderboards.claims.truth import drawn
-from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.streams import env_seed
+from leaderboards.play.run import instance_env
+from leaderboards.play.spec import RunSpec
 from leaderboards.score.statistics import LEVEL
 from leaderboards.store.store import Store
 
@@ -71,7 +69,7 @@ class Runs:
         for spec in specs:
             if spec.key in done:
                 if spec.env.kwargs.get("initial"):
-                    least = _least_regret_before(spec.env, spec.horizon, env_seed(spec))
+                    least = _least_regret_before(spec)
                     before.setdefault(rows[spec.key], {})[spec.repetition] = least
                 trace = store.trace(spec.key, None if columns else COLUMNS)
                 kept = [name for name in (*COLUMNS, *columns) if name in trace]
@@ -131,8 +129,7 @@ class Runs:
         return np.stack([runs[r][name].to_numpy() for r in repetitions])
 
 
-@functools.cache
-def _least_regret_before(env: Ref, horizon: int, seed: int) -> float:
-    with drawn(env, horizon, seed) as (problem, inner):
+def _least_regret_before(spec: RunSpec) -> float:
+    with instance_env(spec) as (env, problem):
         data = problem.initial
-        return math.inf if data is None else float(inner.certificate.optimum - inner.mean(data.actions).max())
+        return math.inf if data is None else float(env.certificate.optimum - env.mean(data.actions).max())

@@ -58,8 +58,10 @@ def study(repetitions: int, seed: int = 0) -> Runs:
     env, tables = Ref("GPBandit/VarianceStarvation-v0"), dict[str, dict[int, pd.DataFrame]]()
     for repetition, child in enumerate(np.random.SeedSequence(seed).spawn(repetitions)):
         rng = np.random.default_rng(child)
-        with drawn(env, max(EVALUATIONS), int(rng.integers(2**31))) as (_, inner):
-            problem, f = inner.problem, inner.mean(np.arange(inner.problem.n_arms))
+        problem, f = drawn(env, max(EVALUATIONS), int(rng.integers(2**31)))
+        assert problem.arms is not None
+        assert problem.kernel is not None
+        assert problem.noise_std is not None
         left = int((problem.arms[:, 0] <= 0.5).sum())
         for t in EVALUATIONS:
             arms = rng.integers(left, size=t)

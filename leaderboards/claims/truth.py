@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,28 +17,27 @@ from leaderboards.play.suite import load_suite
 __all__ = ["drawn", "truth"]
 
 
-@contextmanager
-def drawn(env: Ref, horizon: int, seed: int) -> Iterator[tuple[Problem, Any]]:
-    """The problem of an environment that was reset with a seed, and the environment."""
+def drawn(env: Ref, horizon: int, seed: int) -> tuple[Problem, Float[np.ndarray, " A"]]:
+    """Problem and means of the arms of an environment of finite arms that is reset with a seed."""
     made = build_env(env, horizon)
     try:
         made.reset(seed=seed)
-        yield stated_problem(made, horizon), made.unwrapped
+        problem = stated_problem(made, horizon)
+        return problem, np.asarray(made.unwrapped.mean(np.arange(problem.n_arms)), np.float64)  # type: ignore[attr-defined]
     finally:
         made.close()
 
 
 @functools.cache
 def truth(suite_name: str, task: str, repetition: int) -> tuple[Problem, Float[np.ndarray, " A"]]:
-    """Problem and means of the arms in one repetition of a suite's task.
+    """The same in one repetition of a suite's task.
 
     Args:
-        suite_name: Name of a suite of finite arms.
+        suite_name: Name of the suite.
         task: Label of one of its environments.
         repetition: Which repetition.
     """
     suite = load_suite(suite_name)
     env = next(entry.ref for entry in suite.environments if entry.ref.label == task)
     spec = RunSpec(env=env, agent=suite.agents[0].ref, repetition=repetition, horizon=suite.horizon, seed=suite.seed)
-    with drawn(env, suite.horizon, env_seed(spec)) as (problem, inner):
-        return problem, np.asarray(inner.mean(np.arange(problem.n_arms)), np.float64)
+    return drawn(env, suite.horizon, env_seed(spec))
