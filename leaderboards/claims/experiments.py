@@ -24,12 +24,12 @@ from leaderboards.claims import (
     heteroscedastic,
     lazy,
     lemmas,
+    mixtures,
     noise_free,
     reds,
     starvation,
     theorems,
     uhe,
-    widths,
 )
 from leaderboards.claims.claim import Claim, Scope
 from leaderboards.claims.runs import Runs
@@ -166,7 +166,7 @@ def _experiments() -> Iterator[Experiment]:
     )
     yield _experiment("lemmas", "bbkb", lemmas.CLAIMS, Quick(6), "theorem", study=lemmas.study)
     two = Quick(3, 100, ("theory", "DMM"), ("SE, d = 1", "Matern, d = 2"))
-    yield _experiment("widths", "flynn-reeb", widths.CLAIMS, two, columns=widths.COLUMNS, scope="ours")
+    yield _experiment("widths", "flynn-reeb", mixtures.CLAIMS, two, columns=mixtures.COLUMNS, scope="ours")
     yield _experiment(
         "heteroscedastic",
         "iwazaki-takeno",

@@ -1,12 +1,11 @@
-"""Play the missing runs of an experiment and check the paper's claims on it."""
+"""The suite of an experiment, and the paper's claims on its runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
-from rich.console import Console
 
 from leaderboards.claims.claim import Checked
 from leaderboards.claims.experiments import Experiment
@@ -15,11 +14,8 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite
 from leaderboards.score.statistics import mean_interval
 from leaderboards.store.store import Store
-from leaderboards.work.executors import Workforce
-from leaderboards.work.play_suite import play_suite
-from leaderboards.work.schedule import RunReport
 
-__all__ = ["Reproduction", "check", "play_experiment", "scores", "suite_of"]
+__all__ = ["Reproduction", "check", "scores", "suite_of"]
 
 
 @dataclass(frozen=True)
@@ -75,27 +71,6 @@ def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | Non
             }
         )
     return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions, "source": ""})
-
-
-def play_experiment(
-    experiment: Experiment,
-    store: Store,
-    workforce: Workforce,
-    warn: Callable[[str], None],
-    quick: bool = False,
-    repetitions: int | None = None,
-    console: Console | None = None,
-) -> RunReport:
-    """Play what a folder lacks of an experiment, see `leaderboards.work.play_suite.play_suite`.
-
-    Raises:
-        ValueError: if the experiment is a study.
-        SuiteError: if an environment cannot be built or its data cannot be had, or the folder holds another suite.
-        OSError: if the folder cannot be written.
-    """
-    suite = suite_of(experiment, quick, repetitions)
-    suite.check()
-    return play_suite(suite, store, suite.specs(), workforce, warn, console=console, partly=False)
 
 
 def check(

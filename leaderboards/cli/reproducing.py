@@ -13,12 +13,13 @@ from rich.console import Console
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
 from leaderboards.claims.pages import as_json, interval_text, looked, rough, write
-from leaderboards.claims.reproduce import Reproduction, check, play_experiment
+from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say, warn
 from leaderboards.play.plugins import load_plugins
 from leaderboards.store.store import Store
 from leaderboards.work.executors import Workforce
+from leaderboards.work.play_suite import play_suite
 
 __all__ = ["reproduce"]
 
@@ -57,7 +58,10 @@ def reproduce(
         store = None if chosen.study is not None else Store(directory)
         failed = 0
         if store is not None and not only_check:
-            done = play_experiment(chosen, store, Workforce(workers), warn, quick, repetitions, Console(stderr=True))
+            suite = suite_of(chosen, quick, repetitions)
+            suite.check()
+            console = Console(stderr=True)
+            done = play_suite(suite, store, suite.specs(), Workforce(workers), warn, console=console, partly=False)
             failed = len(done.failures)
         made = check(chosen, store, quick, repetitions, earlier)
         if made.table.empty and only_check:

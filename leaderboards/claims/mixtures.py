@@ -11,9 +11,7 @@ policy that made the pulls had for its own width. The figure of a repetition is 
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +25,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import LESS, Claim, Figure, at_most
 from leaderboards.claims.measures import more_regret
 from leaderboards.claims.runs import NotPlayedError, Runs
-from leaderboards.claims.truth import truth
+from leaderboards.claims.truth import of_each
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "Ratios", "ratios"]
@@ -103,29 +101,16 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
     return Ratios(*largest.tolist())
 
 
-@functools.cache
-def _of_run(task: str, repetition: int, arms: bytes, rewards: bytes) -> Ratios:
-    problem, mean = truth(SUITE, task, repetition)
-    return ratios(problem, mean, np.frombuffer(arms, np.int64), np.frombuffer(rewards, np.float64))
-
-
-def _largest(text: str, ratio: str, tasks: Sequence[str] = _TASKS) -> Figure:
+def _largest(text: str, ratio: str) -> Figure:
     """Mean over repetitions of the largest such ratio of all rows and tasks that were played."""
 
     def measure(runs: Runs) -> Interval:
-        rows = [(task, f"{row}@{task}") for task in tasks for row in _ROWS if f"{row}@{task}" in runs.agents]
+        rows = [row for task in _TASKS for agent in _ROWS if (row := f"{agent}@{task}") in runs.agents]
         if not rows:
-            raise NotPlayedError(f"no row of {', '.join(tasks)} was played")
-        repetitions = runs.together(*(row for _, row in rows))
-        values = np.zeros(len(repetitions))
-        for task, row in rows:
-            arms, rewards = (runs.column(row, name, repetitions) for name in COLUMNS)
-            for i, repetition in enumerate(repetitions):
-                found = _of_run(
-                    task, repetition, arms[i].astype(np.int64).tobytes(), rewards[i].astype(np.float64).tobytes()
-                )
-                values[i] = max(values[i], getattr(found, ratio))
-        return mean_interval(values, runs.level)
+            raise NotPlayedError(f"no row of {', '.join(_TASKS)} was played")
+        played = runs.together(*rows)
+        found = [[getattr(of, ratio) for of in of_each(ratios, runs, SUITE, row, played)] for row in rows]
+        return mean_interval(np.max(found, axis=0), runs.level)
 
     return Figure(text, measure)
 
