@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import re
 import signal
@@ -15,7 +14,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 from gpbandit_envs.arguments import as_count
-from leaderboards.work.executors import Ending, Executor, ExecutorError, StoppedWorkers, bound_memory
+from leaderboards.work.executors import Ending, Executor, ExecutorError, StoppedWorkers
 from leaderboards.work.jobs import DEFAULT_LIMITS, TRIES, Job, Limits, RunOutcome, play_job
 
 __all__ = ["DaskExecutor"]
@@ -151,8 +150,6 @@ class DaskExecutor(Executor):
                     ) from None
                 _log.warning("the Dask scheduler %s does not answer; trying for %.0f s", address, patience)
                 time.sleep(1.0)
-        if self.limits.memory is not None:
-            self._client.register_plugin(_bounded(self.limits.memory))
 
     def _start_cluster(self) -> Any:
         """A cluster on this machine; tried again if a worker dies while it starts, which Dask gives up on.
@@ -264,19 +261,3 @@ def _checked_address(address: str) -> str:
     if found is None or not 0 < int(found["port"]) < 1 << 16:
         raise ExecutorError(f"--scheduler: expected an address such as tcp://HOST:8786, got {address!r}")
     return address
-
-
-def _bounded(memory: int) -> Any:
-    """A worker plugin that limits the memory of every worker, present and future."""
-    from distributed import WorkerPlugin
-
-    # No class of our own, which would be pickled by value: distributed is imported only where it is used.
-    plugin: Any = WorkerPlugin()
-    plugin.name = "gpbandit-memory"
-    plugin.setup = functools.partial(_bound_worker, memory)
-    return plugin
-
-
-def _bound_worker(memory: int, worker: Any) -> None:
-    del worker
-    bound_memory(memory)

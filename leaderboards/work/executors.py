@@ -34,7 +34,6 @@ __all__ = [
     "SerialExecutor",
     "StoppedWorkers",
     "Workforce",
-    "bound_memory",
     "process_pool",
 ]
 
@@ -118,7 +117,7 @@ class LocalExecutor(Executor):
 
     Args:
         workers: Number of processes.
-        limits: What each run may use; the memory limit holds for the worker's life.
+        limits: What each run may use.
         code: A folder in which the workers look for modules first, and this process does not: a stranger's code. They
             write no bytecode there.
         portable: Whether they compute with loops that every x86-64-v3 processor has, as boards are played, see
@@ -130,7 +129,6 @@ class LocalExecutor(Executor):
     ) -> None:
         self.workers = as_count("workers", workers)
         self.limits = limits
-        self._memory = limits.memory
         self._code = code
         self._portable = portable
         self._idle: list[Any] = []
@@ -144,7 +142,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
         while True:
-            pool = self._idle.pop() if self._idle else process_pool(1, self._memory, self._code, self._portable)
+            pool = self._idle.pop() if self._idle else process_pool(1, self._code, self._portable)
             try:
                 self._running[pool.submit(play_job, job)] = (pool, job)
                 return
@@ -269,8 +267,8 @@ def _is_stopped(process: int) -> bool:
     return state == "T"
 
 
-def process_pool(workers: int, memory: int | None = None, code: Path | None = None, portable: bool = False) -> Any:
-    """A loky pool whose workers use one BLAS thread, end with this process, and may use `memory` further bytes.
+def process_pool(workers: int, code: Path | None = None, portable: bool = False) -> Any:
+    """A loky pool whose workers use one BLAS thread and end with this process.
 
     They look for modules in the folder `code` first, if there is one, from the time on at which they have started;
     for `portable` see `LocalExecutor`.
@@ -282,7 +280,7 @@ def process_pool(workers: int, memory: int | None = None, code: Path | None = No
         workers,
         timeout=None,
         initializer=_init_worker,
-        initargs=(os.getpid(), memory, code),
+        initargs=(os.getpid(), code),
         env=ONE_THREAD | (portable_environment() if portable else {}),
     )
 
@@ -300,34 +298,20 @@ def _start_tracker() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def _init_worker(parent: int, memory: int | None, code: Path | None) -> None:
-    """Prepare a worker process: the parent alone decides when it ends, and its memory is bounded."""
+def _init_worker(parent: int, code: Path | None) -> None:
+    """Prepare a worker process: the parent alone decides when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         # PR_SET_PDEATHSIG: nobody is left behind when the parent is killed. It is sent when the thread that made the
         # worker ends, which is the thread of the schedule.
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-    if memory is not None:
-        bound_memory(memory)
     if code is not None:
         sys.dont_write_bytecode = True
         sys.path.insert(0, str(code))
-
-
-def bound_memory(extra: int) -> None:
-    """Limit this process to `extra` bytes of address space beyond its present use."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + extra, resource.RLIM_INFINITY))
 
 
 def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
-
-
-def _address_space() -> int:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -156,7 +156,7 @@ def play_job(job: Job) -> list[RunOutcome]:
     outcomes: list[RunOutcome] = []
     finished: list[RunRecord] = []
     job.progress.parent.mkdir(parents=True, exist_ok=True)
-    with one_blas_thread(), job.progress.open("w") as progress:
+    with _memory_limit(job.limits), one_blas_thread(), job.progress.open("w") as progress:
         last_flush = perf_counter()
         for spec in job.specs:
             progress.write(f"{spec.key}\n")
@@ -187,12 +187,29 @@ def read_progress(path: Path) -> tuple[str | None, str]:
 
 
 @contextlib.contextmanager
+def _memory_limit(limits: Limits) -> Iterator[None]:
+    """A block in which this process may use so many bytes of address space beyond its present use."""
+    if limits.memory is None:
+        yield
+        return
+    import resource  # where there is a bound
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@contextlib.contextmanager
 def _beyond_bound(limits: Limits) -> Iterator[None]:
     """A block of the harness's own, which needs memory though a run may have used up all that is allowed."""
     if limits.memory is None:
         yield
         return
-    import resource  # where there is a bound
+    import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
