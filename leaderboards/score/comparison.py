@@ -82,25 +82,7 @@ def compare(
         by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.RANKED_BY`;
             cumulative regret as a ratio where that is known.
     """
-    a, b = summary.scores.get((task, first)), summary.scores.get((task, second))
-    if a is None or b is None:
-        return None
-    metrics: tuple[str, ...]
-    ranked = ranking if ranking is not None and {first, second} <= set(ranking.agents) else None
-    if ranked is not None:
-        blocks, metrics = list(ranked.blocks), (ranked.metric,)
-    else:
-        blocks = [block for block in a.blocks if block in set(b.blocks)]
-        metrics = ("regret_ratio", by) if by == "cumulative_regret" else (by,)
-    rows_a, rows_b = a.rows(blocks), b.rows(blocks)
-    for metric in metrics:
-        x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]
-        if len(blocks) and np.isfinite(x).all() and np.isfinite(y).all():
-            break
-    else:
-        return None
-    curves = (a.curves[metric][rows_a] - b.curves[metric][rows_b])[None]
-    return _compared(a, metric, blocks, x, y[None], curves, ranked, first, [second])[0]
+    return compare_with(summary, task, first, [second], ranking, by).get(second)
 
 
 def compare_with(
@@ -119,18 +101,27 @@ def compare_with(
     found: dict[str, PairedComparison | None] = {}
     if ranking is not None and ranked:
         own, blocks, metric = summary.scores[task, first], list(ranking.blocks), ranking.metric
-        mine = own.on(blocks)
-        x = mine.finals[metric]
-        others = {name: summary.scores[task, name].on(blocks) for name in ranked}
-        known = [name for name in ranked if np.isfinite(x).all() and np.isfinite(others[name].finals[metric]).all()]
-        if known:
-            Y = np.stack([others[name].finals[metric] for name in known])
-            curves = mine.curves[metric] - np.stack([others[name].curves[metric] for name in known])
-            found |= zip(known, _compared(own, metric, blocks, x, Y, curves, ranking, first, known))
-    for name in seconds:
-        if name not in ranked:
-            found[name] = compare(summary, task, first, name, ranking, by)
-    return {name: one for name in seconds if (one := found.get(name)) is not None}
+        mine, *others = (summary.scores[task, name].on(blocks) for name in (first, *ranked))
+        Y = np.stack([other.finals[metric] for other in others])
+        curves = mine.curves[metric] - np.stack([other.curves[metric] for other in others])
+        found |= zip(ranked, _compared(own, metric, blocks, mine.finals[metric], Y, curves, ranking, first, ranked))
+    found |= {name: _unranked(summary, task, first, name, by) for name in seconds if name not in ranked}
+    return {name: one for name in seconds if (one := found[name]) is not None}
+
+
+def _unranked(summary: Summary, task: str, first: str, second: str, by: str) -> PairedComparison | None:
+    """The comparison of two agents that are not both ranked, on the blocks that both have finished."""
+    a, b = summary.scores.get((task, first)), summary.scores.get((task, second))
+    if a is None or b is None:
+        return None
+    blocks = [block for block in a.blocks if block in set(b.blocks)]
+    rows_a, rows_b = a.rows(blocks), b.rows(blocks)
+    for metric in ("regret_ratio", by) if by == "cumulative_regret" else (by,):
+        x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]
+        if len(blocks) and np.isfinite(x).all() and np.isfinite(y).all():
+            curves = (a.curves[metric][rows_a] - b.curves[metric][rows_b])[None]
+            return _compared(a, metric, blocks, x, y[None], curves, None, first, [second])[0]
+    return None
 
 
 def _compared(

@@ -179,7 +179,7 @@ def _regret_per_batch(run: RunColumns) -> float:
     return regret_per_batch(run.regret, run.batch) if has_batches(run.rule) else np.nan
 
 
-register_metric(
+for _metric in (
     Metric(
         "cumulative_regret",
         "Cumulative regret",
@@ -188,9 +188,7 @@ register_metric(
         "Regret of all evaluations so far against always pulling the best arm; noise-free means.",
         CURVES["cumulative_regret"],
         bands_in_figures=True,
-    )
-)
-register_metric(
+    ),
     Metric(
         "simple_regret",
         "Simple regret",
@@ -198,9 +196,7 @@ register_metric(
         REWARD,
         "Distance of the best arm evaluated so far from the best there is.",
         CURVES["simple_regret"],
-    )
-)
-register_metric(
+    ),
     Metric(
         "inference_regret",
         "Inference regret",
@@ -209,9 +205,7 @@ register_metric(
         "Distance of the arm that the agent would deploy now from the best there is.",
         CURVES["inference_regret"],
         bands_in_figures=True,
-    )
-)
-register_metric(
+    ),
     Metric(
         "regret_ratio",
         "Regret ratio",
@@ -221,9 +215,7 @@ register_metric(
         "than chance.",
         None,
         bands_in_figures=True,
-    )
-)
-register_metric(
+    ),
     Metric(
         "average_regret",
         "Average regret",
@@ -233,9 +225,7 @@ register_metric(
         lambda run: average_regret(run.regret),
         in_tables=False,
         in_figures=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "batches",
         "Batches",
@@ -245,9 +235,7 @@ register_metric(
         "Only where feedback comes in batches.",
         CURVES["batches"],
         in_figures=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "policy_seconds",
         "Policy time",
@@ -256,9 +244,7 @@ register_metric(
         "Processor time that the agent itself takes, without evaluations; it depends on the machine.",
         CURVES["policy_seconds"],
         in_figures=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "batch_length",
         "Mean batch length",
@@ -269,9 +255,7 @@ register_metric(
         lower_is_better=None,
         has_curve=False,
         in_tables=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "regret_per_batch",
         "Regret per batch",
@@ -282,9 +266,7 @@ register_metric(
         lower_is_better=None,
         has_curve=False,
         in_tables=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "median_regret",
         "Median regret",
@@ -294,9 +276,7 @@ register_metric(
         lambda run: float(np.median(run.regret)),
         has_curve=False,
         in_tables=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "best_so_far",
         "Best so far",
@@ -308,9 +288,7 @@ register_metric(
         in_tables=False,
         in_charts=False,
         in_figures=False,
-    )
-)
-register_metric(
+    ),
     Metric(
         "simulated_time",
         "Experiment time",
@@ -322,5 +300,6 @@ register_metric(
         in_tables=False,
         in_charts=False,
         in_figures=False,
-    )
-)
+    ),
+):
+    register_metric(_metric)

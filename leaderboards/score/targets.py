@@ -15,7 +15,7 @@ optimizers in a black-box setting, Optimization Methods and Software 36(1), sect
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float, Num
@@ -103,11 +103,8 @@ def task_times(summary: Summary, task: str, by_agent: Mapping[str, AgentScores])
     for agent, scores in by_agent.items():
         rows = [i for i, block in enumerate(scores.blocks) if gaps.get(block, 0.0) > 0]
         if rows:
-            tau = _of_runs(scores, rows, [gaps[scores.blocks[i]] for i in rows])
+            eps = targets(np.array([gaps[scores.blocks[i]] for i in rows]))
+            tau = times_to_targets(scores.t, scores.curves["simple_regret"][rows], eps)
             if not np.isnan(tau).any():
                 found[agent] = tau
     return found
-
-
-def _of_runs(scores: AgentScores, rows: Sequence[int], gaps: Sequence[float]) -> Float[np.ndarray, "n k"]:
-    return times_to_targets(scores.t, scores.curves["simple_regret"][list(rows)], targets(np.array(gaps)))
