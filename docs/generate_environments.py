@@ -24,6 +24,7 @@ from docs import pictures
 from gpbandit_envs import channels, corruption, datasets, noise
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS, EntryPoint
+from gpbandit_envs.envs.options import composed
 from gpbandit_envs.envs.vector import BanditVectorEnv
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
@@ -209,8 +210,8 @@ def _index() -> str:
                 first = _split(_entry_point(row).__doc__)[0]
                 lines.append(f"| [`{row.id}`]({row.name}.md) | `{_spaces(row)[0]}` | {row.horizon:,} | {first} |")
         lines.append("")
-    common = {n: p for n, p in inspect.signature(BanditEnv.__init__).parameters.items() if n in COMMON_ARGUMENTS}
-    lines += ["## Common arguments\n", *_table(common, _split(BanditEnv.__doc__)[2]), ""]
+    meanings = _split(composed.__doc__)[2] | _split(BanditEnv.__doc__)[2]
+    lines += ["## Common arguments\n", *_table(COMMON_ARGUMENTS, meanings), ""]
     lines += [
         "`reset(seed=...)` seeds separate streams for function, noise, costs and delays. Noise is indexed by "
         "evaluation: every policy meets the same at its t-th. "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -16,28 +15,19 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import (
-    EnvRecipe,
-    adversary,
-    certified_recipe,
-    make_problem,
-    misspecification_factors,
-    misspecified,
-    on_rows,
-)
-from gpbandit_envs.envs.render import History, Picture, box_points, draw_rgb, draw_text
+from gpbandit_envs.envs.features import features_of
+from gpbandit_envs.envs.recipe import EnvRecipe
+from gpbandit_envs.envs.render import Rendering
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
-from gpbandit_envs.functions.rows import RowsFunction, RowsLike, as_rows
-from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.problem import Certificate, InitialData, Problem
+from gpbandit_envs.functions.rows import DrawnRows
+from gpbandit_envs.problem import Certificate, Problem
 
-__all__ = ["METADATA", "BanditEnv", "BoxEnv", "FiniteArmEnv", "as_points", "spectrum"]
+__all__ = ["METADATA", "BanditEnv", "BoxEnv", "FiniteArmEnv", "as_points"]
 
 METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
 _FIRST_BLOCK = 64
 _LAST_BLOCK = 4_096
-_EXACT_SPECTRUM = 2_000
 
 
 class BanditEnv(gym.Env[Any, Any]):
@@ -48,78 +38,50 @@ class BanditEnv(gym.Env[Any, Any]):
     `gymnasium.make` puts around the environment.
 
     Args:
-        recipe: Mean functions, noise, costs and the stated prior of the problem description.
-        misspecification: Factors by which the stated quantities are wrong, such as `{"lengthscale": 2.0}`; keys
-            lengthscale, variance, norm, noise. `{"sup": 0.1}` moves the mean of every arm by 0.1, up or down, away from
-            a function that the stated prior describes. Policies are told what is wrong, and use it or not.
-        corruption: An adversary that adds to the feedback until its budget is spent, such as
-            `{"name": "clipping", "budget": 50.0}`; see `gpbandit_envs.corruption`. Policies are told the budget. Regret
-            is that of the clean means; `info["oracle"]["corruption"]` is what was added. Finite arms only.
+        recipe: Mean functions, noise, costs, the stated prior, and the options of `gpbandit_envs.envs.options`.
         instance_seed: Pins the mean function, whatever `reset` is seeded with; None for a new one each episode.
         reveal_oracle: Whether steps carry `info["oracle"]`.
         horizon: Number of evaluations stated to policies; None for the id's registered time limit. It does not
             end the episode.
-        initial: Evaluations of arms drawn uniformly, with replacement, that `reset` makes before the first step. The
-            problem holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only, and not
-            in the native vector form, whose environments share one problem.
-        certified: Whether a table states how near its means are to functions of bounded norm under its kernel, as the
-            kept certificate proves, and plays about their average; see `gpbandit certify`. Its knowledge is then
-            `"certified"`.
-        rows: How many of the arms an episode has, drawn anew with its mean function and pinned or kept as that is: a
-            number, or `{"most": 2000, "apart": 0.2}`, where `apart` is the share of the arms that no episode has. At
-            most four fifths of those that can be drawn. The problem is then known from the first `reset` on. Finite
-            arms only, and not in the native vector form.
         render_mode: One of `metadata["render_modes"]`.
     """
 
     metadata: dict[str, Any] = METADATA
     regret_changes = False
     """Whether the regret of an action differs from step to step; `regret(actions)` then is that of the coming step."""
+    best_mean = math.nan
+    """Largest mean of the coming step, where it is known without a search."""
 
     def __init__(
         self,
         recipe: EnvRecipe,
         *,
-        misspecification: Mapping[str, float] | None = None,
-        corruption: Mapping[str, Any] | None = None,
         instance_seed: int | None = None,
         reveal_oracle: bool = True,
         horizon: int | None = None,
-        initial: int = 0,
-        certified: bool = False,
-        rows: RowsLike = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *METADATA["render_modes"]):
             raise ValueError(f"render_mode: expected one of {METADATA['render_modes']} or None, got {render_mode!r}")
-        if isinstance(initial, bool) or not isinstance(initial, (int, np.integer)) or initial < 0:
-            raise ValueError(f"initial: expected an integer >= 0, got {initial!r}")
-        if initial and not isinstance(recipe.family, ArmFamily):
-            raise ValueError(f"initial: expected 0 on a box, got {initial!r}")
-        self._corruption = adversary(recipe, corruption)
-        self._misspecification = misspecification_factors(misspecification)
-        recipe = certified_recipe(recipe, certified, self._misspecification)
-        self.recipe = recipe = misspecified(recipe, self._misspecification)
+        self.recipe = recipe
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(1)
         self._reveal_oracle = as_truth("reveal_oracle", reveal_oracle)
         self._horizon = horizon
-        self._n_initial = int(initial)
         self._problem: Problem | None = None
-        self._rows = as_rows(rows)
-        self._whole = recipe
-        self._episodes: Episodes[Any] = Episodes(on_rows(recipe, self._rows), instance_seed)
+        self._episodes: Episodes[Any] = Episodes(self._drawn(), instance_seed)
         self._cursor = 0
         self._variates: list[float] = []
         self._noise_rng: np.random.Generator | None = None
-        # Kept only for rendering: an episode may be long.
-        self._history: History | None = None if render_mode is None else History()
-        # A wrong factor or horizon raises here, where the caller is, and not when the problem is first read.
-        self._state_problem()
+        self._rendering = None if render_mode is None else Rendering(render_mode)
+        self._features = features_of(recipe)
+        if self._rendering is not None:
+            self._features = (*self._features, self._rendering)
+        recipe.problem(self.spec, horizon)  # a wrong horizon raises here, and not when the problem is first read
 
-    def _state_problem(self) -> Problem:
-        budget = 0.0 if self._corruption is None else self._corruption.budget
-        return make_problem(self.recipe, self.spec, self._horizon, self._misspecification, budget)
+    def _drawn(self) -> ArmFamily | BoxFamily:
+        """The mean functions of episodes."""
+        return self.recipe.family
 
     @property
     def problem(self) -> Problem:
@@ -128,14 +90,30 @@ class BanditEnv(gym.Env[Any, Any]):
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`, if that draws the arms.
         """
-        if self._rows is not None and not self._episodes.seeded:
-            raise reset_needed()
         if self._problem is None or (self.spec is not None and self._problem.name != self.spec.id):
-            problem = self._state_problem()
-            if self._n_initial and self._episodes.seeded:
-                problem = replace(problem, initial=self._initial_data())
+            problem = self.recipe.problem(self.spec, self._horizon)
+            for feature in self._features:
+                problem = feature.state(self, problem)
             self._problem = problem
         return self._problem
+
+    def state_anew(self) -> None:
+        """Make the problem description when it is next read: it has changed with the episode."""
+        self._problem = None
+
+    @property
+    def seeded(self) -> bool:
+        """Whether there was a `reset`."""
+        return self._episodes.seeded
+
+    @property
+    def function(self) -> Any:
+        """The mean function of the episode, `ArmFunction` or `BoxFunction`; for scoring, never for policies.
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first `reset`.
+        """
+        return self._episodes.function
 
     @property
     def certificate(self) -> Certificate:
@@ -144,7 +122,7 @@ class BanditEnv(gym.Env[Any, Any]):
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
-        certificate: Certificate = self._episodes.function.certificate
+        certificate: Certificate = self.function.certificate
         return certificate
 
     @property
@@ -173,7 +151,7 @@ class BanditEnv(gym.Env[Any, Any]):
         """
         return self._episodes.stream(name)
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode: a new mean function, unless it is pinned or kept, and new noise.
 
         Args:
@@ -185,28 +163,19 @@ class BanditEnv(gym.Env[Any, Any]):
             ValueError: if an option is unknown.
         """
         keep = keeps_function(options)
-        if seed is not None or not self._episodes.seeded:
+        if seed is not None or not self.seeded:
             self._np_random, seed = seeding.np_random(seed)
             self._np_random_seed = seed
         if self._episodes.advance(seed, keep):
-            self._use(self._episodes.function)
+            for feature in self._features:
+                feature.use(self, self.function)
+            self._use(self.function)
         self._cursor = 0
         self._variates = []
-        if self._history is not None:
-            self._history = History()
         self._noise_rng = self.stream("noise")
-        if self._n_initial:
-            self._problem = None  # the initial data are those of the episode
+        for feature in self._features:
+            feature.begin(self)
         return 0, {}
-
-    def _initial_data(self) -> InitialData:
-        rng = self.stream("initial")
-        assert isinstance(self.recipe.family, ArmFamily)
-        arms = rng.integers(len(self.recipe.family.arms), size=self._n_initial)
-        noise = self.recipe.noise
-        # The means of `reset`, also where those of a later step differ: the data are made when they are first read.
-        rewards = noise.reward(self._episodes.function.mean[arms], arms, noise.draw(rng, self._n_initial))
-        return InitialData(arms=arms, rewards=rewards)
 
     def render(self) -> Any:
         """A picture of the episode so far: text for `"ansi"`, uint8 `(400, 960, 3)` for `"rgb_array"`.
@@ -214,15 +183,10 @@ class BanditEnv(gym.Env[Any, Any]):
         Raises:
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
-        if self.render_mode is None or self._history is None:
+        if self._rendering is None:
             gym.logger.warn("render() draws nothing without a render_mode; give one to gymnasium.make")
             return None
-        picture = self._picture(self._history)
-        return draw_text(picture) if self.render_mode == "ansi" else draw_rgb(picture)
-
-    @abstractmethod
-    def _picture(self, history: History) -> Picture:
-        """The picture that `render` draws."""
+        return self._rendering.draw(self)
 
     @abstractmethod
     def _use(self, function: Any) -> None:
@@ -248,16 +212,16 @@ class FiniteArmEnv(BanditEnv):
         if not isinstance(recipe.family, ArmFamily):
             raise TypeError(f"recipe: expected a family over finite arms, got {type(recipe.family).__name__}")
         super().__init__(recipe, **kwargs)
-        self._on_arms(self.recipe)
-        n_arms = len(self._arms)
-        self._n_arms = n_arms if self._rows is None else self._rows.number(n_arms)
+        n_arms = len(recipe.family.arms)
+        self._n_arms = n_arms if recipe.rows is None else recipe.rows.number(n_arms)
         self.action_space = gym.spaces.Discrete(self._n_arms)
         self._mean_of: Any = None
-        self._best = 0.0
-        self._shift_of: Any = None
-        self._budget = 0.0
 
-    def step(self, action: SupportsIndex) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def _drawn(self) -> ArmFamily | BoxFamily:
+        assert isinstance(self.recipe.family, ArmFamily)
+        return self.recipe.family if self.recipe.rows is None else DrawnRows(self.recipe.family, self.recipe.rows)
+
+    def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Evaluate one arm.
 
         Args:
@@ -268,31 +232,31 @@ class FiniteArmEnv(BanditEnv):
             ValueError: if it is out of range.
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
+        arm = self._arm(action)
+        # The noise first: it raises where there was no reset.
+        variate = self._next_variate()
+        mean = self._mean_of(arm)
+        reward = self._reward_of(mean, arm, variate)
+        info: dict[str, Any] = {"cost": 1.0 if self._costs is None else float(self._costs[arm])}
+        if self._reveal_oracle:
+            info["oracle"] = {"mean": mean, "regret": self.best_mean - mean}
+        for feature in self._features:
+            reward = feature.feed(self, arm, mean, reward, info)
+        return 0, reward, False, False, info
+
+    def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
+        means: np.ndarray = self.function.mean[self._indices(actions)]
+        return means
+
+    def _arm(self, action: SupportsIndex) -> int:
+        """An action as the index of an arm, or an error."""
         try:
             arm = index(action)
         except TypeError:
             raise TypeError(f"action: expected an integer in [0, {self._n_arms}), got {action!r}") from None
         if not 0 <= arm < self._n_arms:
             raise ValueError(f"action: expected an integer in [0, {self._n_arms}), got {action!r}")
-        # The noise first: it raises where there was no reset.
-        variate = self._next_variate()
-        mean = self._mean_of(arm)
-        reward = self._reward_of(mean, arm, variate)
-        added = None if self._corruption is None else self._corrupt(arm)
-        if added is not None:
-            reward += added
-        info: dict[str, Any] = {"cost": 1.0 if self._costs is None else float(self._costs[arm])}
-        if self._reveal_oracle:
-            info["oracle"] = {"mean": mean, "regret": self._best - mean}
-            if added is not None:
-                info["oracle"]["corruption"] = added
-        if self._history is not None:
-            self._history.add(arm, reward, mean)
-        return 0, reward, False, False, info
-
-    def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        means: np.ndarray = self._episodes.function.mean[self._indices(actions)]
-        return means
+        return arm
 
     def _indices(self, actions: Any) -> Int[np.ndarray, "*shape"]:
         """The actions as an array of indices of arms.
@@ -308,55 +272,10 @@ class FiniteArmEnv(BanditEnv):
             raise ValueError(f"action: expected integers in [0, {self._n_arms}), got {actions!r}")
         return arms
 
-    def spectrum(self, n: int = 64) -> Float[np.ndarray, " n"]:
-        """Largest eigenvalues of the stated kernel's matrix over the arms, divided by `A`; see `spectrum`.
-
-        Raises:
-            ValueError: if the problem states no kernel.
-        """
-        kernel = self.problem.kernel
-        if kernel is None:
-            raise ValueError("kernel: the problem states none, so that there is no spectrum")
-        return spectrum(kernel, self._arms, n)
-
-    def _on_arms(self, recipe: EnvRecipe) -> None:
-        assert isinstance(recipe.family, ArmFamily)
-        self._arms, self._costs, self._reward_of = recipe.family.arms, recipe.costs, recipe.noise.reward
-
     def _use(self, function: ArmFunction) -> None:
-        if isinstance(function, RowsFunction):
-            self.recipe = self._whole.among(function)
-            self._problem = None
-            self._on_arms(self.recipe)
+        self._costs, self._reward_of = self.recipe.costs, self.recipe.noise.reward
         self._mean_of = function.mean.item  # a Python float, in half the time of indexing
-        self._best = function.certificate.optimum
-        if self._corruption is not None:
-            self._shift_of = self._corruption.attack.shifts(function.mean, self._arms).item
-
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        answer = super().reset(seed=seed, options=options)
-        self._budget = 0.0 if self._corruption is None else self._corruption.budget
-        return answer
-
-    def _corrupt(self, arm: int) -> float:
-        """What the adversary adds to the feedback of a pull of `arm`, taken from its budget."""
-        added = max(-self._budget, min(self._budget, self._shift_of(arm)))
-        self._budget -= abs(added)
-        return float(added)
-
-    def _picture(self, history: History) -> Picture:
-        arms, function = self._arms, self._episodes.function
-        indices = np.array(history.actions, np.int64)
-        return Picture(
-            title=self.problem.name,
-            points=arms,
-            mean=function.mean,
-            optimum=self._best,
-            pulled=arms[indices],
-            indices=indices,
-            rewards=np.array(history.rewards),
-            regrets=self._best - np.array(history.means),
-        )
+        self.best_mean = function.certificate.optimum
 
 
 class BoxEnv(BanditEnv):
@@ -400,38 +319,17 @@ class BoxEnv(BanditEnv):
             info["oracle"] = {"mean": mean} if math.isnan(regret) else {"mean": mean, "regret": regret}
         if self._family.expensive and self._family.failed(x):
             info["failed"] = True
-        if self._history is not None:
-            self._history.add(x.copy(), reward, mean)  # `x` may be the caller's own array, which it may fill anew
+        for feature in self._features:
+            reward = feature.feed(self, x, mean, reward, info)
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
         X = np.asarray(actions, dtype=np.float64)
-        means: np.ndarray = self._episodes.function.evaluate(as_points(X, (len(X), *self._shape)))
+        means: np.ndarray = self.function.evaluate(as_points(X, (len(X), *self._shape)))
         return means
 
     def _use(self, function: BoxFunction) -> None:
         self._evaluate = function.evaluate
-
-    def _picture(self, history: History) -> Picture:
-        pulled = np.array(history.actions).reshape(-1, *self._shape)
-        if self._family.expensive:  # a grid would take minutes: the mean is drawn where it is known already
-            points = np.concatenate([np.array([self.certificate.optimal_action]), pulled])
-        else:
-            points = box_points(self._shape[0])
-        mean = self.mean(points)
-        best = self.certificate.optimum
-        if math.isnan(best):  # the picture shows the best of what it knows
-            best = max([float(mean.max()), *history.means])
-        return Picture(
-            title=self.problem.name,
-            points=points,
-            mean=mean,
-            optimum=best,
-            pulled=pulled,
-            indices=None,
-            rewards=np.array(history.rewards),
-            regrets=best - np.array(history.means),
-        )
 
 
 def as_points(action: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -452,14 +350,3 @@ def as_points(action: Any, shape: tuple[int, ...]) -> np.ndarray:
     if not ((x >= 0) & (x <= 1)).all():
         raise ValueError(f"action: expected coordinates in [0, 1], got {action!r}")
     return x
-
-
-def spectrum(kernel: Kernel, arms: Float[np.ndarray, "A d"], n: int = 64) -> Float[np.ndarray, " k"]:
-    """The `n` largest eigenvalues of `K / A`, in decreasing order; they add up to the mean prior variance.
-
-    Above 2,000 arms they are those of 2,000 arms evenly spaced in the arm set's order, an estimate.
-    """
-    if len(arms) > _EXACT_SPECTRUM:
-        arms = arms[np.linspace(0, len(arms) - 1, _EXACT_SPECTRUM).astype(np.int64)]
-    eigenvalues = np.linalg.eigvalsh(kernel(arms, arms) / len(arms))[::-1]
-    return np.maximum(eigenvalues[:n], 0.0)

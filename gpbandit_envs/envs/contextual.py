@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -14,7 +13,6 @@ from jaxtyping import Float, Int8
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.envs.episodes import reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.envs.render import History, Picture
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.offers import Offer, Offers, OfferSequence
 
@@ -48,13 +46,11 @@ class ContextualArmEnv(FiniteArmEnv):
         self.observation_space = self._offers.observation_space
         self._sequence: OfferSequence | None = None
         self._offer: Offer | None = None
-        self._regrets: list[float] = []
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed, options=options)
         self._sequence = self._offers.sequence(self._episodes.function.mean, self.stream("context"))
         self._offer = offer = self._sequence.next()
-        self._regrets = []
         return offer.observation, {"action_mask": offer.mask.copy()}
 
     def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -72,13 +68,10 @@ class ContextualArmEnv(FiniteArmEnv):
         if offer is None or sequence is None:
             raise reset_needed()
         arm = self._offered_arm(action, offer)
+        self.best_mean = offer.optimum
         _, reward, terminated, truncated, info = super().step(arm)
-        if "oracle" in info:
-            info["oracle"]["regret"] = offer.optimum - info["oracle"]["mean"]
         if self._offers.unoffered == "next":
             info["evaluated"] = arm
-        if self._history is not None:
-            self._regrets.append(offer.optimum - self._history.means[-1])
         self._offer = coming = sequence.next()
         info["action_mask"] = coming.mask.copy()
         return coming.observation, reward, terminated, truncated, info
@@ -109,21 +102,12 @@ class ContextualArmEnv(FiniteArmEnv):
         return self._offer.optimum - self.mean(arms)
 
     def _offered_arm(self, action: SupportsIndex, offer: Offer) -> int:
-        try:
-            arm = index(action)
-        except TypeError:
-            raise TypeError(f"action: expected an integer in [0, {self._n_arms}), got {action!r}") from None
-        if not 0 <= arm < self._n_arms:
-            raise ValueError(f"action: expected an integer in [0, {self._n_arms}), got {action!r}")
+        arm = self._arm(action)
         if offer.mask[arm]:
             return arm
         if self._offers.unoffered == "next":
             return _next_offered(offer.mask, arm)
         raise _not_offered(arm, offer.mask)
-
-    def _picture(self, history: History) -> Picture:
-        plain = super()._picture(history)
-        return Picture(**{**vars(plain), "regrets": np.array(self._regrets)})
 
 
 class ContextualArmVectorEnv(FiniteArmVectorEnv):

@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
 from gpbandit_envs.envs.contextual import ContextualArmEnv, ContextualArmVectorEnv
+from gpbandit_envs.envs.options import composed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv, TimeVaryingArmVectorEnv
 from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
@@ -18,10 +19,12 @@ from gpbandit_envs.functions.time_varying import TimeVaryingArms
 
 __all__ = ["COMMON_ARGUMENTS", "EntryPoint"]
 
-COMMON_ARGUMENTS: tuple[str, ...] = tuple(
-    name for name in inspect.signature(BanditEnv.__init__).parameters if name not in ("self", "recipe")
+_OPTIONS, _SETTINGS = (
+    {name: one for name, one in inspect.signature(takes).parameters.items() if name not in ("self", "recipe")}
+    for takes in (composed, BanditEnv.__init__)
 )
-"""Keywords that every environment takes, besides those of its recipe."""
+COMMON_ARGUMENTS: Mapping[str, inspect.Parameter] = {**_OPTIONS, **_SETTINGS}
+"""Keywords that every environment takes besides those of its recipe: options of `composed`, and of `BanditEnv`."""
 
 _SHARED_MEANINGS = {
     "grid": "Points per axis of the regular grid that serves as arm set; None for the whole box.",
@@ -89,14 +92,19 @@ class EntryPoint:
         Raises:
             TypeError: for an unknown keyword; the message lists those that exist.
         """
-        known = COMMON_ARGUMENTS if num_envs is None else COMMON_ARGUMENTS + _VECTOR_ARGUMENTS
-        own = {name: value for name, value in kwargs.items() if name in self.parameters}
-        common = {name: value for name, value in kwargs.items() if name in known and name not in own}
-        for name in kwargs:
-            if name not in own and name not in common:
+        settings = [*_SETTINGS, *([] if num_envs is None else _VECTOR_ARGUMENTS)]
+        own: dict[str, Any] = {}
+        options: dict[str, Any] = {}
+        common: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            for known, given in ((self.parameters, own), (_OPTIONS, options), (settings, common)):
+                if name in known:
+                    given[name] = value
+                    break
+            else:
                 takes = ", ".join([*self.parameters, *COMMON_ARGUMENTS])
                 raise TypeError(f"unknown argument {name!r}; it takes {takes}")
-        recipe = self._recipe(**own)
+        recipe = composed(self._recipe(**own), **options)
         single, many = _kinds(recipe)
         return single(recipe, **common) if num_envs is None else many(num_envs, recipe, **common)
 

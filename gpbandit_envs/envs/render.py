@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpbandit_envs.envs.features import Feature
 from gpbandit_envs.functions.arm_sets import lattice
+from gpbandit_envs.functions.base import ArmFamily
 
-__all__ = ["History", "Picture", "box_points", "draw_rgb", "draw_text"]
+if TYPE_CHECKING:
+    from gpbandit_envs.envs.bandit import BanditEnv
+
+__all__ = ["Picture", "Rendering", "box_points", "draw_rgb", "draw_text"]
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 72
@@ -18,25 +25,67 @@ _SIZE = (9.6, 4.0)  # inches at 100 dots each
 _INK, _MEAN, _PULL, _BEST = "#2b2b2b", "#4c72b0", "#dd8452", "#55a868"
 
 
-@dataclass
-class History:
-    """The evaluations of the current episode.
+class Rendering(Feature):
+    """The evaluations of the current episode, and their picture. Kept only where it is drawn: an episode may be long.
 
-    Attributes:
-        actions: Arm indices, or points.
-        rewards: Their feedback.
-        means: Their noise-free means.
+    Args:
+        mode: `"ansi"` or `"rgb_array"`.
     """
 
-    actions: list[Any] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
-    means: list[float] = field(default_factory=list)
+    def __init__(self, mode: str) -> None:
+        self._draw = draw_text if mode == "ansi" else draw_rgb
+        self._forget()
 
-    def add(self, action: Any, reward: float, mean: float) -> None:
-        """Note one evaluation."""
-        self.actions.append(action)
-        self.rewards.append(reward)
-        self.means.append(mean)
+    def _forget(self) -> None:
+        self._actions: list[Any] = []
+        self._rewards: list[float] = []
+        self._means: list[float] = []
+        self._best: list[float] = []
+
+    def begin(self, env: BanditEnv) -> None:
+        self._forget()
+
+    def feed(self, env: BanditEnv, action: Any, mean: float, reward: float, info: dict[str, Any]) -> float:
+        self._actions.append(copy.copy(action))  # a point may be the caller's own array, which it may fill anew
+        self._rewards.append(reward)
+        self._means.append(mean)
+        self._best.append(env.best_mean)
+        return reward
+
+    def draw(self, env: BanditEnv) -> Any:
+        """The picture of the episode so far, as text or pixels."""
+        return self._draw(self.picture(env))
+
+    def picture(self, env: BanditEnv) -> Picture:
+        """What the picture shows.
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first `reset`.
+        """
+        optimum, family = env.certificate.optimum if env.optimum is None else env.optimum, env.recipe.family
+        best = np.array(self._best)
+        if isinstance(family, ArmFamily):
+            points, indices = family.arms, np.array(self._actions, np.int64)
+            pulled, mean = points[indices], env.mean(np.arange(len(points)))
+        else:
+            pulled, indices = np.array(self._actions).reshape(-1, family.dim), None
+            points = box_points(family.dim)
+            if family.expensive:  # a grid would take minutes: the mean is drawn where it is known already
+                points = np.concatenate([np.array([env.certificate.optimal_action]), pulled])
+            mean = env.mean(points)
+            if math.isnan(optimum):  # the picture shows the best of what it knows
+                optimum = max([float(mean.max()), *self._means])
+            best = np.full(len(pulled), optimum)
+        return Picture(
+            title=env.problem.name,
+            points=points,
+            mean=mean,
+            optimum=optimum,
+            pulled=pulled,
+            indices=indices,
+            rewards=np.array(self._rewards),
+            regrets=best - np.array(self._means),
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.envs.episodes import reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.envs.render import History, Picture
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFunction, certify_arms
 from gpbandit_envs.functions.time_varying import MeanPath, TimeVaryingArms
@@ -43,19 +42,16 @@ class TimeVaryingArmEnv(FiniteArmEnv):
         self._family = _family_of(recipe)
         super().__init__(recipe, **kwargs)
         self._path: MeanPath | None = None
-        self._regrets: list[float] = []
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         answer = super().reset(seed=seed, options=options)
         first = self._episodes.function
-        self._path, self._regrets = self._family.path(first, self._episodes.drift()), []
+        self._path = self._family.path(first, self._episodes.drift())
         self._go_to(first.mean)
         return answer
 
     def step(self, action: SupportsIndex) -> tuple[int, float, bool, bool, dict[str, Any]]:
         answer = super().step(action)
-        if self._history is not None:
-            self._regrets.append(self._best - self._history.means[-1])
         self._go_to(self._current.next())
         return answer
 
@@ -72,14 +68,14 @@ class TimeVaryingArmEnv(FiniteArmEnv):
     @property
     def optimum(self) -> float:
         self._current  # noqa: B018  raises before the first reset
-        return self._best
+        return self.best_mean
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
         means: np.ndarray = self._current.mean[self._indices(actions)]
         return means
 
     def regret(self, actions: Any) -> Float[np.ndarray, " n"]:
-        return self._best - self.mean(actions)
+        return self.best_mean - self.mean(actions)
 
     @property
     def _current(self) -> MeanPath:
@@ -88,11 +84,7 @@ class TimeVaryingArmEnv(FiniteArmEnv):
         return self._path
 
     def _go_to(self, mean: np.ndarray) -> None:
-        self._mean_of, self._best = mean.item, float(mean.max())
-
-    def _picture(self, history: History) -> Picture:
-        plain = super()._picture(history)
-        return Picture(**{**vars(plain), "mean": self._current.mean, "regrets": np.array(self._regrets)})
+        self._mean_of, self.best_mean = mean.item, float(mean.max())
 
 
 class TimeVaryingArmVectorEnv(FiniteArmVectorEnv):

@@ -14,16 +14,8 @@ from gymnasium.vector.utils import batch_space
 from gpbandit_envs.arguments import as_truth, positive_int
 from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
-from gpbandit_envs.envs.recipe import (
-    EnvRecipe,
-    adversary,
-    certified_recipe,
-    make_problem,
-    misspecification_factors,
-    misspecified,
-)
+from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
-from gpbandit_envs.functions.rows import RowsLike
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BanditVectorEnv", "BoxVectorEnv", "FiniteArmVectorEnv"]
@@ -47,14 +39,9 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         single_action_space: Action space of one environment.
         max_episode_steps: Time limit of each; None for none, and so is -1, as in `gymnasium.make`.
         autoreset_mode: When an environment that has ended restarts: `"NextStep"`, `"SameStep"` or `"Disabled"`.
-        misspecification: As in `BanditEnv`.
-        corruption: As in `BanditEnv`.
         instance_seed: As in `BanditEnv`.
         reveal_oracle: As in `BanditEnv`.
         horizon: As in `BanditEnv`.
-        initial: Must be 0.
-        certified: As in `BanditEnv`.
-        rows: Must be None.
         render_mode: Must be None: render a single environment.
 
     Raises:
@@ -73,37 +60,26 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         *,
         max_episode_steps: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        misspecification: Mapping[str, float] | None = None,
-        corruption: Mapping[str, Any] | None = None,
         instance_seed: int | None = None,
         reveal_oracle: bool = True,
         horizon: int | None = None,
-        initial: int = 0,
-        certified: bool = False,
-        rows: RowsLike = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None:
             raise ValueError(f"render_mode: a native vector environment draws nothing, got {render_mode!r}")
-        if isinstance(initial, bool) or not isinstance(initial, (int, np.integer)) or initial != 0:
-            raise ValueError(
-                "initial: expected 0 in the native vector form, whose environments share one problem, "
-                f'got {initial!r}; with vectorization_mode="sync" each has initial data of its own'
-            )
-        if rows is not None:
-            raise ValueError(
-                "rows: expected None in the native vector form, whose environments share one problem, "
-                f'got {rows!r}; with vectorization_mode="sync" each has rows of its own'
-            )
+        for name, none, given in (("initial", 0, recipe.initial), ("rows", None, recipe.rows)):
+            if given:
+                raise ValueError(
+                    f"{name}: expected {none} in the native vector form, whose environments share one problem, got "
+                    f'{given!r}; with vectorization_mode="sync" each has its own'
+                )
         if max_episode_steps == -1:
             max_episode_steps = None
         elif max_episode_steps is not None:
             max_episode_steps = positive_int("max_episode_steps", max_episode_steps)
-        self._corruption = adversary(recipe, corruption)
-        self._factors = misspecification_factors(misspecification)
         self.num_envs = num_envs
-        recipe = certified_recipe(recipe, certified, self._factors)
-        self.recipe = recipe = misspecified(recipe, self._factors)
+        self.recipe = recipe
+        self._corruption = recipe.corruption
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": []}
         self.render_mode = None
@@ -125,16 +101,12 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._any_over = False
         self._best = np.zeros(num_envs)
         self._budgets, self._added = np.zeros(num_envs), np.zeros(num_envs)
-        self._state_problem()
-
-    def _state_problem(self) -> Problem:
-        budget = 0.0 if self._corruption is None else self._corruption.budget
-        return make_problem(self.recipe, self.spec, self._horizon, self._factors, budget)
+        recipe.problem(self.spec, horizon)  # a wrong horizon raises here
 
     @property
     def problem(self) -> Problem:
         """The problem description that policies of every environment may know."""
-        return self._state_problem()
+        return self.recipe.problem(self.spec, self._horizon)
 
     @property
     def optimum(self) -> np.ndarray:

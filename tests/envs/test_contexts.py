@@ -243,7 +243,7 @@ def test_rendering_shows_the_regret_of_each_step() -> None:
     env = SMALL.make(render_mode="ansi")
     trace = play(env, 8)
     total = sum(entry[-1]["oracle"]["regret"] for entry in trace[1:])
-    picture = env.unwrapped._picture(env.unwrapped._history)
+    picture = env.unwrapped._rendering.picture(env.unwrapped)
     assert picture.regrets.sum() == pytest.approx(total)
     assert "RKHSContext" in env.render()
 

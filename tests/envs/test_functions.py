@@ -12,7 +12,6 @@ from scipy.optimize import check_grad, minimize
 from scipy.stats import qmc
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.envs.bandit import spectrum
 from gpbandit_envs.functions.arm_sets import even_arms, lattice
 from gpbandit_envs.functions.base import BoxFunction
 from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm, deceptive
@@ -259,21 +258,6 @@ def test_spectral_density_is_the_kernels(kernel: Any) -> None:
     for r in (0.0, 0.3, 1.1):
         back = float((density * np.cos(w * r)).sum() * (w[1] - w[0]) / (2 * np.pi))
         assert back == pytest.approx(float(kernel(np.zeros((1, 1)), np.full((1, 1), r))[0, 0]), abs=2e-5)
-
-
-def test_spectrum(monkeypatch: pytest.MonkeyPatch) -> None:
-    arms = even_arms(300, 2)
-    eigenvalues = spectrum(SE(0.3), arms, n=300)
-    assert eigenvalues.sum() == pytest.approx(1.0)
-    assert (np.diff(eigenvalues) <= 1e-12).all()
-    smooth, rough = spectrum(SE(0.3), arms), spectrum(Matern(0.3, 0.5), arms)
-    assert smooth[40] < 1e-2 * rough[40]
-    monkeypatch.setattr("gpbandit_envs.envs.bandit._EXACT_SPECTRUM", 250)
-    np.testing.assert_allclose(spectrum(SE(0.3), even_arms(4_000, 1), 5), spectrum(SE(0.3), even_arms(249, 1), 5), 0.02)
-    env = gym.make("GPBandit/RKHS-v0", n_arms=50).unwrapped
-    np.testing.assert_allclose(env.spectrum(3), spectrum(SE(0.2), even_arms(50, 1), 3))  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="kernel"):
-        gym.make("GPBandit/Branin-v0", grid=4).unwrapped.spectrum()  # type: ignore[attr-defined]
 
 
 def test_arm_sets() -> None:

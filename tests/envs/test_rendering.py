@@ -90,7 +90,7 @@ def test_a_point_is_kept_though_its_array_is_filled_anew() -> None:
         point[:] = place
         env.step(point)
     bandit = env.unwrapped
-    np.testing.assert_array_equal(bandit._picture(bandit._history).pulled, [[0.25, 0.25], [0.75, 0.75]])
+    np.testing.assert_array_equal(bandit._rendering.picture(bandit).pulled, [[0.25, 0.25], [0.75, 0.75]])
 
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])

@@ -12,6 +12,7 @@ import pytest
 import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.datasets.table import Table, neighbours_among
 from gpbandit_envs.envs.bandit import FiniteArmEnv
+from gpbandit_envs.envs.options import composed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.functions.rows import Rows, set_apart
@@ -33,7 +34,7 @@ def on_table(rows: Any, **parts: Any) -> Any:
     } | parts
     family = FixedArms(arms, replicates.mean(axis=1))
     recipe = EnvRecipe(family=family, kernel=SE(0.3), norm_bound=None, knowledge="learned", **given)
-    return FiniteArmEnv(recipe, rows=rows)
+    return FiniteArmEnv(composed(recipe, rows=rows))
 
 
 def made(id: str, **settings: Any) -> Any:
@@ -74,7 +75,7 @@ def test_rows_go_with_the_function_drawn_anew_kept_or_pinned() -> None:
     assert np.array_equal(rows_of(env), second)
     env.reset(seed=5)
     assert np.array_equal(rows_of(env), first)
-    pinned = FiniteArmEnv(on_table(None).recipe, rows=12, instance_seed=1)
+    pinned = FiniteArmEnv(composed(on_table(None).recipe, rows=12), instance_seed=1)
     pinned.reset(seed=5)
     there = rows_of(pinned)
     pinned.reset(seed=6)
@@ -225,7 +226,7 @@ def test_a_wrong_variance_is_stated_and_called_misspecified() -> None:
         family=FixedArms(np.zeros((2, 1)), np.array([0.0, 1.0])), noise=GaussianNoise(0.1), kernel=None, norm_bound=None
     )
     with pytest.raises(ValueError, match=r"no kernel.*variance"):
-        FiniteArmEnv(recipe, misspecification={"variance": 2.0})
+        composed(recipe, misspecification={"variance": 2.0})
 
 
 def test_rows_may_all_be_without_noise() -> None:

@@ -141,7 +141,7 @@ def test_feedback_wrappers_evaluate_each_action_in_its_own_step(case: Case) -> N
 def test_rendering_shows_the_function_of_the_coming_step() -> None:
     env = TIME_VARYING[0].make(render_mode="ansi")
     trace = play(env, 8)
-    picture = env.unwrapped._picture(env.unwrapped._history)
+    picture = env.unwrapped._rendering.picture(env.unwrapped)
     assert picture.regrets.sum() == pytest.approx(sum(entry[-1]["oracle"]["regret"] for entry in trace[1:]))
     np.testing.assert_array_equal(picture.mean, env.unwrapped.mean(np.arange(30)))
     assert "TVGPSample" in env.render()
