@@ -49,8 +49,8 @@ class BanditEnv(gym.Env[Any, Any]):
     metadata: dict[str, Any] = METADATA
     regret_changes = False
     """Whether the regret of an action differs from step to step; `regret(actions)` then is that of the coming step."""
-    best_mean = math.nan
-    """Largest mean of the coming step, where it is known without a search."""
+    best_mean: float
+    """Largest mean of the coming step; NaN where it is unknown, or known by a search alone."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class BanditEnv(gym.Env[Any, Any]):
             raise ValueError(f"render_mode: expected one of {METADATA['render_modes']} or None, got {render_mode!r}")
         self.recipe = recipe
         self.render_mode = render_mode
+        self.best_mean = math.nan
         self.observation_space = gym.spaces.Discrete(1)
         self._reveal_oracle = as_truth("reveal_oracle", reveal_oracle)
         self._horizon = horizon
@@ -232,7 +233,12 @@ class FiniteArmEnv(BanditEnv):
             ValueError: if it is out of range.
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
-        arm = self._arm(action)
+        try:
+            arm = index(action)
+        except TypeError:
+            arm = -1
+        if not 0 <= arm < self._n_arms:
+            raise self._no_arm(action)
         # The noise first: it raises where there was no reset.
         variate = self._next_variate()
         mean = self._mean_of(arm)
@@ -240,23 +246,19 @@ class FiniteArmEnv(BanditEnv):
         info: dict[str, Any] = {"cost": 1.0 if self._costs is None else float(self._costs[arm])}
         if self._reveal_oracle:
             info["oracle"] = {"mean": mean, "regret": self.best_mean - mean}
-        for feature in self._features:
-            reward = feature.feed(self, arm, mean, reward, info)
+        if self._features:  # to begin a loop over none costs more than to ask
+            for feature in self._features:
+                reward = feature.feed(self, arm, mean, reward, info)
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
         means: np.ndarray = self.function.mean[self._indices(actions)]
         return means
 
-    def _arm(self, action: SupportsIndex) -> int:
-        """An action as the index of an arm, or an error."""
-        try:
-            arm = index(action)
-        except TypeError:
-            raise TypeError(f"action: expected an integer in [0, {self._n_arms}), got {action!r}") from None
-        if not 0 <= arm < self._n_arms:
-            raise ValueError(f"action: expected an integer in [0, {self._n_arms}), got {action!r}")
-        return arm
+    def _no_arm(self, action: Any) -> Exception:
+        """The error of an action that is no index of an arm."""
+        kind = ValueError if hasattr(action, "__index__") and np.ndim(action) == 0 else TypeError
+        return kind(f"action: expected an integer in [0, {self._n_arms}), got {action!r}")
 
     def _indices(self, actions: Any) -> Int[np.ndarray, "*shape"]:
         """The actions as an array of indices of arms.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -102,7 +103,12 @@ class ContextualArmEnv(FiniteArmEnv):
         return self._offer.optimum - self.mean(arms)
 
     def _offered_arm(self, action: SupportsIndex, offer: Offer) -> int:
-        arm = self._arm(action)
+        try:
+            arm = index(action)
+        except TypeError:
+            arm = -1
+        if not 0 <= arm < self._n_arms:
+            raise self._no_arm(action)
         if offer.mask[arm]:
             return arm
         if self._offers.unoffered == "next":
