@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leaderboards.play.suite import Suite
     from leaderboards.score.frames import rank
     from leaderboards.score.metrics import Metric, register_metric
-    from leaderboards.show.registry import chart
+    from leaderboards.show.chart_registry import chart
     from leaderboards.store.store import Store
 
 __all__ = [
@@ -47,7 +47,7 @@ _MODULES = {
     "audit_band": "leaderboards.audit.report",
     "board": "leaderboards.archive.read",
     "board_names": "leaderboards.archive.read",
-    "chart": "leaderboards.show.registry",
+    "chart": "leaderboards.show.chart_registry",
     "rank": "leaderboards.score.frames",
     "register_metric": "leaderboards.score.metrics",
     "run": "leaderboards.play.run",
