@@ -12,7 +12,8 @@ from pathlib import Path
 
 from benchmarks.measure import Row, against
 from leaderboards.audit.store import AuditStore, AuditWatcher
-from leaderboards.play.run import one_blas_thread, run_spec
+from leaderboards.play.processor import one_blas_thread
+from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import load_suite
 

@@ -24,8 +24,9 @@ from agents import Agent, Feedback, Pending
 from benchmarks.measure import Row, against, seconds
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.build import build_env
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.record import RunRecord
-from leaderboards.play.run import one_blas_thread, run_on, run_spec, stated_problem
+from leaderboards.play.run import run_on, run_spec, stated_problem
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed, generator
 from leaderboards.store.run_file import read_columns, write_table

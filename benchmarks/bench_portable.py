@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.measure import Row, against
-from leaderboards.play.loops import portable_environment
+from leaderboards.play.processor import portable_environment
 
 _EPISODE = """
 import time, warnings
 import leaderboards
-from leaderboards.play.run import one_blas_thread
+from leaderboards.play.processor import one_blas_thread
 warnings.simplefilter("ignore")
 env = ("GPBandit/GPSample-v0", {{"n_arms": {n_arms}, "dim": 2}})
 with one_blas_thread():

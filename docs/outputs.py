@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from docs.blocks import pages, run, with_outputs  # noqa: E402 - after the path to it
-from leaderboards.play.loops import portable_environment  # noqa: E402
+from leaderboards.play.processor import portable_environment  # noqa: E402
 
 _CHILD = "--write-outputs-to"
 

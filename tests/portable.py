@@ -27,7 +27,7 @@ _NEEDS = {
     "Zen": {"avx2", "fma"},
     "SkylakeX": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
 }
-_LOADED = "from leaderboards.play.loops import loops; print(*loops(), sep='; ')"
+_LOADED = "from leaderboards.play.processor import loops; print(*loops(), sep='; ')"
 
 
 def environment(name: str) -> dict[str, str]:

@@ -19,9 +19,10 @@ from jaxtyping import Float, Int
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.conic import conic_band
 from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, informative, sketch_accuracy
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import IncompatibleError
 from leaderboards.play.record import Text
-from leaderboards.play.run import Loop, begin, one_blas_thread
+from leaderboards.play.run import Loop, begin
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import generator
 from leaderboards.score.scores import subsample_times
@@ -189,7 +190,7 @@ def audit_run(
 
 
 class Audit:
-    """The audit of a run that is being played; a `leaderboards.play.watching.Watch`.
+    """The audit of a run that is being played; a `leaderboards.play.hooks.Watch`.
 
     Args:
         spec: The run.

@@ -150,7 +150,7 @@ class AuditOutcome:
 
 @dataclass(frozen=True)
 class AuditWatcher:
-    """Audits runs while they are played, and keeps the audits; a `leaderboards.play.watching.Watcher`.
+    """Audits runs while they are played, and keeps the audits; a `leaderboards.play.hooks.Watcher`.
 
     Attributes:
         directory: The results folder.

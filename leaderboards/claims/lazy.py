@@ -24,7 +24,7 @@ from leaderboards.claims.claim import Claim, Figure, at_least
 from leaderboards.claims.measures import first, of_runs, share
 from leaderboards.claims.runs import Runs
 from leaderboards.claims.truth import drawn
-from leaderboards.play.run import one_blas_thread
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import paired_difference
 

@@ -31,8 +31,8 @@ from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent
 from leaderboards.play.confined import confine
-from leaderboards.play.loops import ONE_THREAD
 from leaderboards.play.plugins import load_plugins
+from leaderboards.play.processor import ONE_THREAD
 from leaderboards.play.spec import Ref
 
 __all__ = ["IsolatedAgent"]

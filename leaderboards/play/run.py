@@ -7,10 +7,7 @@ agent. Pages and theory need the environment alone (`instance_env`).
 from __future__ import annotations
 
 import errno
-import hashlib
 import logging
-import math
-import sys
 import sysconfig
 import traceback
 import warnings
@@ -24,8 +21,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
-from threadpoolctl import ThreadpoolController
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
@@ -34,7 +29,7 @@ from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp.compiled import loading_seconds
-from gpbandit_envs.problem import Certificate, Problem
+from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.play.build import (
     AgentLike,
@@ -45,13 +40,14 @@ from leaderboards.play.build import (
     describe_agent,
     describe_env,
     horizon_of,
-    is_own_env,
     layers,
     pinned,
 )
 from leaderboards.play.feedback import inside_feedback, stated_with
-from leaderboards.play.mean_gap import MEAN_GAP, mean_gap
+from leaderboards.play.hooks import Saved, Saving, Watch
+from leaderboards.play.oracle import Oracle
 from leaderboards.play.plugins import load_plugins
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import (
     AGENT,
     ENVIRONMENT,
@@ -59,10 +55,7 @@ from leaderboards.play.protocol_checks import (
     EnvError,
     IncompatibleError,
     RunTimeout,
-    at,
     check_actions,
-    check_fact,
-    check_means,
     check_offer,
     check_recommendation,
     check_step,
@@ -70,21 +63,17 @@ from leaderboards.play.protocol_checks import (
     raised_by,
 )
 from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
-from leaderboards.play.saving import Saved, Saving
 from leaderboards.play.spec import Ref, RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
-from leaderboards.play.watching import Watch
 
 __all__ = [
     "NO_OPTIMUM",
     "NO_REGRET",
     "Loop",
     "LoopState",
-    "Oracle",
     "begin",
     "instance_data",
     "instance_env",
-    "one_blas_thread",
     "policy_clock",
     "reason_of",
     "run",
@@ -100,7 +89,6 @@ NO_REGRET = (
     '`mean(actions)` nor info["oracle"] with "mean" and "regret"'
 )
 NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
-_SLACK = 1e-5  # relative, of a regret: an environment may compute in single precision
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
 _NOT_MAPPED = "failed to map segment"  # what the dynamic loader says
@@ -592,169 +580,3 @@ class LoopState:
     turns: dict[str, Any]
     trace: dict[str, Any]
     offered: np.ndarray | None = None
-
-
-class Oracle:
-    """Regret of any action on an instance, for scoring only and hidden from agents; NaN where it is unknown.
-
-    Args:
-        problem: The problem description.
-        optimum: Best mean; None if unknown.
-        means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
-        certificate: Certified numbers of the instance, if it has any.
-        now: Regrets of actions in the coming step, where they differ from step to step; None where they do not.
-        gap: Mean gap of the instance, see `leaderboards.play.mean_gap`; None if unknown.
-
-    Attributes:
-        known: Whether there are regrets.
-        least_regret: Below which a regret of a step contradicts the optimum; None where none is checked, as with the
-            environments of this project, some of which know no more than the best found so far.
-
-    Raises:
-        EnvError: if a certified number is not finite.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        optimum: float | None,
-        means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
-        certificate: Certificate | None = None,
-        now: Callable[[np.ndarray], np.ndarray] | None = None,
-        gap: float | None = None,
-    ) -> None:
-        self.known = optimum is not None and means is not None
-        self._optimum = math.nan if optimum is None else float(optimum)
-        self._arms = problem.arms
-        self._facts = self._stated(certificate)
-        if gap is not None:
-            self._facts[MEAN_GAP] = check_fact(MEAN_GAP, gap)
-        instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
-        self._instance = instance if isinstance(instance, str) else None
-        self._now = now
-        # One call for all arms: a recommendation a step would cost a call each. A list takes four times the memory.
-        self._regrets = self._optimum - means if self.known and isinstance(means, np.ndarray) else None
-        self._mean = means if self.known and callable(means) else None
-        self.least_regret: float | None = None
-
-    @classmethod
-    def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
-        """The oracle of an environment after `reset`.
-
-        Raises:
-            EnvError: if the optimum or a mean is no finite number.
-        """
-        played: Any = env.unwrapped
-        with ENVIRONMENT:
-            certificate = getattr(played, "certificate", None)
-            try:
-                optimum = played.optimum
-                means = played.mean(np.arange(problem.n_arms)) if problem.is_finite else played.mean
-            except (AttributeError, NotImplementedError):
-                return cls(problem, None, None, certificate)
-        if optimum is None:
-            return cls(problem, None, None, certificate)
-        means = check_means(means, problem.n_arms) if problem.is_finite else means
-        now = played.regret if getattr(played, "regret_changes", False) else None
-        best = check_fact("optimum", optimum)
-        with ENVIRONMENT:
-            gap = mean_gap(env, problem, best, means)
-        found = cls(problem, best, means, certificate, now, gap)
-        if played.spec is None or not is_own_env(played.spec.id):
-            found.least_regret = -max(found._facts.get("optimum_tol", 0.0), 0.0) - _SLACK * max(1.0, abs(best))
-        return found
-
-    def check(self, evaluation: int, action: Any, regret: float, offers: bool) -> None:
-        """Check the regret that a step tells against the optimum and the means that were stated.
-
-        Raises:
-            EnvError: if it is below 0, or of an arm another than at `reset` although means are said not to change.
-        """
-        assert self.least_regret is not None
-        if regret < self.least_regret:
-            raise EnvError(
-                f"step: expected a regret of at least 0, got {regret:g}{at(evaluation, action)}: its mean is larger "
-                f"than the optimum that is stated, {self._optimum:g}"
-            )
-        if self._regrets is None or self._now is not None or offers:
-            return
-        stated = self._regrets.item(int(action))
-        if abs(regret - stated) > _SLACK * max(1.0, abs(self._optimum), abs(stated)):
-            raise EnvError(
-                f"step: expected the regret {stated:g}, by optimum and mean after reset, got {regret:g}"
-                f"{at(evaluation, action)}; where means change, the environment says so by regret_changes = True and "
-                "tells regret(actions)"
-            )
-
-    def regret(self, action: int | np.ndarray) -> float:
-        """Best mean minus the mean of `action`, those of the coming step."""
-        if self._now is not None:
-            with ENVIRONMENT:
-                return float(check_means(self._now(np.array([action])), 1)[0])
-        if self._regrets is not None:
-            return self._regrets.item(int(action))
-        if self._mean is None:
-            return math.nan
-        with ENVIRONMENT:
-            means = self._mean(np.asarray(action)[None])
-        return self._optimum - float(check_means(means, 1)[0])
-
-    def fingerprint(self) -> str | None:
-        """Hash of arms and means, equal for equal data; or what the certificate states, if it does."""
-        if self._instance is not None or self._regrets is None:
-            return self._instance
-        # Views, since there may be millions of arms.
-        digest = hashlib.blake2b(np.ascontiguousarray(self._arms).data.cast("B"), digest_size=16)
-        digest.update(self._regrets.data)
-        return digest.hexdigest()
-
-    def facts(self) -> dict[str, float]:
-        """Numbers of the instance as far as known: optimum, its tolerance, gap, norm, and mean gap."""
-        return dict(self._facts)
-
-    def _stated(self, certificate: Certificate | None) -> dict[str, float]:
-        if certificate is None:
-            return {"optimum": self._optimum} if self.known else {}
-        found = {name: getattr(certificate, name, None) for name in ("optimum", "optimum_tol", "gap", "norm")}
-        if isinstance(certificate, Certificate):  # whose NaN says that a number is unknown
-            found = {name: None if value != value else value for name, value in found.items()}
-        return {name: check_fact(name, value) for name, value in found.items() if value is not None}
-
-
-_depth = 0
-_warm = False
-_controller: tuple[int, ThreadpoolController] | None = None
-
-
-def _loaded_libraries() -> ThreadpoolController:
-    """The libraries with threads, looked for where modules have come: looking takes 2 ms, a short run 5."""
-    global _controller
-    if _controller is None or _controller[0] != len(sys.modules):
-        _controller = len(sys.modules), ThreadpoolController()
-    return _controller[1]
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Pin BLAS to one thread; inside another such block it costs nothing.
-
-    Small products are faster so, runs in parallel do not compete for cores, and sums are not reordered.
-    """
-    global _depth, _warm
-    if _depth:
-        yield
-        return
-    _depth += 1
-    try:
-        # SciPy brings a BLAS of its own, which is pinned only if it is loaded by now.
-        import scipy.linalg.blas
-
-        with _loaded_libraries().limit(limits=1, user_api="blas"):
-            if not _warm:
-                # OpenBLAS takes a buffer at its first product; once memory has run out, it would try for ever.
-                A = np.eye(64)
-                scipy.linalg.blas.dgemm(1.0, A, np.dot(A, A + 1.0))
-                _warm = True
-            yield
-    finally:
-        _depth -= 1

@@ -6,7 +6,8 @@ import numpy as np
 
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.functions import optima
-from leaderboards.play.run import instance_env, one_blas_thread
+from leaderboards.play.processor import one_blas_thread
+from leaderboards.play.run import instance_env
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite
 

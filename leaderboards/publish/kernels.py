@@ -33,7 +33,7 @@ from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.build import build_env
-from leaderboards.play.run import one_blas_thread
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import EnvironmentEntry, Suite, SuiteError
 

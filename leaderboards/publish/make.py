@@ -146,7 +146,7 @@ def play_board(
     played anew. Those whose extra is not installed are left out, and named. Runs are audited where the suite has a
     plan.
 
-    Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.loops`, so that all of these
+    Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.processor`: all of these
     give the same bits; with `native`, with those that this processor's libraries choose.
 
     Raises:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.measures import COLUMNS
+from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from gpbandit_envs.atomic import written_whole
 from leaderboards.audit.guarantee_board import guarantee_board
 from leaderboards.audit.report import audit_reports
-from leaderboards.play.run import one_blas_thread
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page

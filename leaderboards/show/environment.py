@@ -15,8 +15,8 @@ import numpy as np
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
-from leaderboards.play.mean_gap import MEAN_GAP
 from leaderboards.play.measures import has_batches
+from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.score.tasks import Task

@@ -11,7 +11,8 @@ from gpbandit_envs.datasets import cached_only
 from gpbandit_envs.envs.render import box_points
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent, is_own_env, loaded_agent
-from leaderboards.play.run import instance_env, one_blas_thread
+from leaderboards.play.processor import one_blas_thread
+from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.instance import Instance, check_size
 from leaderboards.score.summary import Summary

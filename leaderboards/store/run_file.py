@@ -42,7 +42,7 @@ from pydantic import (
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.play.loops import loops
+from leaderboards.play.processor import loops
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.play.streams import env_seed
@@ -116,7 +116,7 @@ class Machine(_Stored):
         arch: Its architecture.
         cpu: Its processor.
         cores: How many it has.
-        loops: What the process computed with, see `leaderboards.play.loops`; None where nobody noted it.
+        loops: What the process computed with, see `leaderboards.play.processor`; None where nobody noted it.
     """
 
     system: Text

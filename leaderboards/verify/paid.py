@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.play.build import build_env
+from leaderboards.play.oracle import Oracle
+from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import check_step
 from leaderboards.play.record import InstanceData
-from leaderboards.play.run import Oracle, instance_data, one_blas_thread, stated_problem
+from leaderboards.play.run import instance_data, stated_problem
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
 

@@ -31,7 +31,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
-from leaderboards.play.loops import are_portable
+from leaderboards.play.processor import are_portable
 from leaderboards.play.record import InstanceData, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import CLOCK

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.arguments import as_count
-from leaderboards.play.loops import ONE_THREAD, portable_environment
+from leaderboards.play.processor import ONE_THREAD, portable_environment
 from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, RunOutcome, can_interrupt, play_job
 
 __all__ = [
@@ -121,7 +121,7 @@ class LocalExecutor(Executor):
         code: A folder in which the workers look for modules first, and this process does not: a stranger's code. They
             write no bytecode there.
         portable: Whether they compute with loops that every x86-64-v3 processor has, as boards are played, see
-            `leaderboards.play.loops`.
+            `leaderboards.play.processor`.
     """
 
     def __init__(

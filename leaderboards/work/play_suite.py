@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 
+from leaderboards.play.hooks import Watcher
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
-from leaderboards.play.watching import Watcher
 from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.work.executors import Workforce
 from leaderboards.work.schedule import RunReport, missing, run_missing, skip_without_data

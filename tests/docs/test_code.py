@@ -15,7 +15,7 @@ from docs.blocks import Block, agree, blocks, commands, pages, with_outputs
 from docs.outputs import printed
 from gpbandit_envs.datasets import load
 from leaderboards.cli.app import app
-from leaderboards.play.loops import portable_environment
+from leaderboards.play.processor import portable_environment
 
 pytestmark = pytest.mark.docs
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboards.play.build import is_own_env
-from leaderboards.play.mean_gap import MEAN_GAP
+from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store

@@ -32,7 +32,7 @@ from leaderboards.archive.read import Board, board, pack_board
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.build import build_agent
-from leaderboards.play.mean_gap import MEAN_GAP
+from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.submission import LIST, open_submission

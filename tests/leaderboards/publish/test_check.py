@@ -14,7 +14,7 @@ from leaderboards.archive.files import INDEX, read_agent, read_index, write_agen
 from leaderboards.archive.read import Board
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
-from leaderboards.play.loops import are_portable, portable_environment
+from leaderboards.play.processor import are_portable, portable_environment
 from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry

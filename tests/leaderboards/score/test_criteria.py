@@ -12,8 +12,8 @@ import scipy.stats
 
 import leaderboards
 from leaderboards.archive.read import board
-from leaderboards.play.mean_gap import MEAN_GAP
-from leaderboards.play.run import Oracle, instance_env
+from leaderboards.play.oracle import MEAN_GAP, Oracle
+from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score import criteria
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, run_scores, task_scores, wins

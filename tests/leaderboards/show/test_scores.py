@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
-from leaderboards.play.mean_gap import MEAN_GAP
+from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.spec import Ref
 from leaderboards.score.criteria import LEAST_TASKS
 from leaderboards.score.kinds import BATCHES, SEQUENTIAL, STATED, batching

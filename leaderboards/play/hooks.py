@@ -1,4 +1,7 @@
-"""How a run is saved while it plays, as the run sees it; `leaderboards.work.checkpoint` keeps the state in a file."""
+"""What may happen while a run is played: its state is saved, and somebody looks on, as an audit.
+
+`leaderboards.work.checkpoint` keeps the state in a file. Who looks on must leave both sides as they are.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 
 from agents import Agent
+from leaderboards.play.spec import RunSpec
 
-__all__ = ["Saved", "Saving"]
+__all__ = ["Saved", "Saving", "Watch", "Watcher"]
 
 
 @dataclass(frozen=True)
@@ -47,3 +51,25 @@ class Saving(Protocol):
 
     def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
         """Keep the state of a run between two turns, with a snapshot of its loop."""
+
+
+@runtime_checkable
+class Watch(Protocol):
+    """One run that is watched; `loop` is a `leaderboards.play.run.Loop`."""
+
+    def begins(self, loop: Any) -> None:
+        """Called before the first turn."""
+
+    def turned(self, loop: Any) -> None:
+        """Called after each turn."""
+
+    def ends(self, loop: Any) -> None:
+        """Called after the last turn, if the run has not failed."""
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """Watches runs; it is sent to the processes that play them."""
+
+    def watch(self, spec: RunSpec) -> Watch:
+        """A watch of the run `spec`."""

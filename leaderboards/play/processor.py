@@ -11,15 +11,15 @@ import functools
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterable
-from contextlib import suppress
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
-import scipy.linalg  # noqa: F401 - loads the BLAS that SciPy brings along, before it is looked for
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
-__all__ = ["ONE_THREAD", "are_portable", "loops", "portable_environment"]
+__all__ = ["ONE_THREAD", "are_portable", "loops", "one_blas_thread", "portable_environment"]
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 """Variables with which a new process computes in one thread: sums keep their order, parallel runs do not compete."""
@@ -35,6 +35,8 @@ def loops() -> tuple[str, ...]:
 
     numba makes machine code for the processor at hand, see `gpbandit_envs.gp.compiled`.
     """
+    import scipy.linalg  # noqa: F401 - loads the BLAS that SciPy brings along, before it is looked for
+
     blas = {
         " ".join(str(found.get(key) or "unknown") for key in ("internal_api", "version", "architecture"))
         for found in threadpool_info()
@@ -103,3 +105,42 @@ def _has_avx2() -> bool:
     except OSError:
         return bool({"AVX2", "X86_V3"} & set(_extensions("baseline", "found")))
     return {"avx2", "fma"} <= set(flags)
+
+
+_depth = 0
+_warm = False
+_controller: tuple[int, ThreadpoolController] | None = None
+
+
+def _loaded_libraries() -> ThreadpoolController:
+    """The libraries with threads, looked for where modules have come: looking takes 2 ms, a short run 5."""
+    global _controller
+    if _controller is None or _controller[0] != len(sys.modules):
+        _controller = len(sys.modules), ThreadpoolController()
+    return _controller[1]
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Pin BLAS to one thread; inside another such block it costs nothing.
+
+    Small products are faster so, runs in parallel do not compete for cores, and sums are not reordered.
+    """
+    global _depth, _warm
+    if _depth:
+        yield
+        return
+    _depth += 1
+    try:
+        # SciPy brings a BLAS of its own, which is pinned only if it is loaded by now.
+        import scipy.linalg.blas
+
+        with _loaded_libraries().limit(limits=1, user_api="blas"):
+            if not _warm:
+                # OpenBLAS takes a buffer at its first product; once memory has run out, it would try for ever.
+                A = np.eye(64)
+                scipy.linalg.blas.dgemm(1.0, A, np.dot(A, A + 1.0))
+                _warm = True
+            yield
+    finally:
+        _depth -= 1

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from leaderboards.play.loops import are_portable, portable_environment
+from leaderboards.play.processor import are_portable, portable_environment
 
 TORCH = """
 import hashlib, torch
@@ -33,7 +33,7 @@ def test_torch_computes_alike_whatever_instructions_its_mkl_may_use() -> None:
     assert bits("SSE4_2") == bits("AVX2")
 
 
-LOOPS = "from leaderboards.play.loops import loops; print(*loops(), sep='; ')"
+LOOPS = "from leaderboards.play.processor import loops; print(*loops(), sep='; ')"
 
 
 @pytest.mark.parametrize("asked", ["0", "1"])
