@@ -21,7 +21,7 @@ import pandas as pd
 
 from benchmarks.measure import Row
 from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
-from leaderboards.audit.replay import CHECKPOINTS, AuditFacts, RunAudit
+from leaderboards.audit.run_audit import CHECKPOINTS, AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec

@@ -13,7 +13,6 @@ from markupsafe import Markup
 from gpbandit_envs.arguments import did_you_mean
 from leaderboards.archive.read import Board, open_results
 from leaderboards.play.suite import Suite
-from leaderboards.publish.sign_offs import confirmed_rows
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.criteria import BoardScores, run_scores
 from leaderboards.score.frames import TaskRanking, overall_frame, ranked_among, ranks_frame
@@ -249,7 +248,7 @@ class Results:
         Raises:
             ValueError: if a board is given no folder.
         """
-        return build_page(self.store, ranked_by=by, out=out, confirmed=confirmed_rows(self.suite))
+        return build_page(self.store, ranked_by=by, out=out)
 
     def _site(self, by: str = "cumulative_regret") -> Site:
         return make_site(summarise(self.store, reduced=self._reduced), ranked_by=by)

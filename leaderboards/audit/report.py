@@ -16,7 +16,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from leaderboards.audit.measure import ALPHA
-from leaderboards.audit.replay import CHECKPOINTS, RunAudit, audit_run
+from leaderboards.audit.run_audit import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import check_as_made, describe_agent, describe_env, horizon_of
 from leaderboards.play.feedback import inside_feedback

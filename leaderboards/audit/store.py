@@ -19,24 +19,31 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 
-from leaderboards.audit.replay import CHECKPOINTS, SAMPLED, Audit, AuditFacts, RunAudit, audit_run
+from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED, Audit, AuditFacts, RunAudit, audit_run
 from leaderboards.play.build import not_here
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AuditPlan
 from leaderboards.store.intact import MOST_VALUES, Quarantine
+from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
-from leaderboards.store.store import AUDITS, Store, StoreError
+from leaderboards.store.store import AUDITS, Store, StoreError, StoreView
 from leaderboards.work.executors import ExecutorError, process_pool
 
-__all__ = ["AuditOutcome", "AuditStore", "AuditWatcher", "audit_runs", "unaudited"]
+__all__ = [
+    "AuditOutcome",
+    "AuditStore",
+    "AuditWatcher",
+    "audit_runs",
+    "keep_audit",
+    "kept_audits",
+    "measured_throughout",
+    "unaudited",
+]
 
 _SCHEMA = 2
 _METADATA = b"gpbandit-audit"
-# Schema 1 has other names for the same columns and facts.
-_COLUMNS_OF_1 = {"outside": "violations", "needed": "required_scaling", "half": "half_width"}
-_FACTS_OF_1 = {"unpromised": "no_guarantee"}
 _FACTS = TypeAdapter(AuditFacts)
 _log = logging.getLogger("gpbandit")
 
@@ -97,10 +104,9 @@ class AuditStore:
                     return None
                 if metadata["key"] != key:
                     raise ValueError(f"it is the audit of run {metadata['key']}")
-                facts = {_FACTS_OF_1.get(name, name): value for name, value in metadata["about"].items()}
                 _check_size(file.metadata)
                 table = file.read(use_threads=False).to_pandas(ignore_metadata=True)
-                return RunAudit(key, _FACTS.validate_python(facts), _checked(table.rename(columns=_COLUMNS_OF_1)))
+                return RunAudit(key, _FACTS.validate_python(metadata["about"]), _checked(table))
         except FileNotFoundError:
             return None
         except (FileError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -129,6 +135,49 @@ def _checked(checkpoints: pd.DataFrame) -> pd.DataFrame:
     if not len(t) or t[0] < 1 or not (np.diff(t) > 0).all():
         raise ValueError("t: expected increasing times from 1 on")
     return checkpoints
+
+
+def keep_audit(audit: RunAudit) -> KeptAudit:
+    """What a board keeps of an audit."""
+    facts, rows = audit.facts, audit.checkpoints
+    violated = rows["t"][rows["violations"] > 0]
+    most = rows["violations"].max()
+    return KeptAudit(
+        width=facts.width,
+        kind=facts.kind,
+        theorem=facts.theorem,
+        no_guarantee=facts.no_guarantee,
+        no_band=facts.no_band,
+        delta=facts.delta,
+        refuted=facts.refuted,
+        times=len(rows),
+        first_violation=int(violated.iloc[0]) if len(violated) else None,
+        violations=0 if facts.no_band else int(most),
+        required_scaling=float(rows["required_scaling"].max()),
+        half_width=float(rows["half_width"].iloc[-1]),
+        informative=float(rows["informative"].iloc[-1]),
+        regret_bound=facts.regret_bound,
+        regret_held=facts.regret_held,
+        every_turn=facts.every_turn,
+    )
+
+
+def measured_throughout(audit: KeptAudit, spec: RunSpec, plan: AuditPlan) -> bool:
+    """Whether the band was measured after every turn: it was recorded so, or that is what the plan asks for."""
+    return audit.every_turn or plan.checkpoints_of(spec) >= spec.horizon
+
+
+def kept_audits(view: StoreView, keys: Iterable[str]) -> dict[str, KeptAudit]:
+    """The audits of runs, by key; runs without one are left out.
+
+    Raises:
+        OSError: if the system does not give a file of a results folder.
+    """
+    wanted = list(keys)
+    found = {key: kept.audit for key in wanted if (kept := view.kept(key)) is not None and kept.audit is not None}
+    here = AuditStore(view.directory).read(key for key in wanted if key not in found)
+    found |= {key: keep_audit(audit) for key, audit in here.items() if len(audit.checkpoints)}
+    return found
 
 
 @dataclass(frozen=True)

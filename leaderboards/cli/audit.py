@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from leaderboards.audit.conic import require_cvxpy
-from leaderboards.audit.replay import CHECKPOINTS, SAMPLED
+from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.plugins import load_plugins
 from leaderboards.store.store import Store
-from leaderboards.verify.replay import choose
+from leaderboards.verify.choose import choose
 
 __all__ = ["audit"]
 

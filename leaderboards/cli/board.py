@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -13,19 +14,19 @@ import typer
 from rich.console import Console
 
 from gpbandit_envs.functions.optima import FILE, write
-from leaderboards.archive.read import Board, board, board_folder, board_names, board_parts, pack_board
+from leaderboards.archive.read import BOARD, Board, board, board_folder, board_names, board_parts, pack_board
+from leaderboards.cli.against import rivals_on
 from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError, option_errors, user_errors
+from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.screen import say_screen
 from leaderboards.cli.terminal import ask_to_run, say
-from leaderboards.cli.trust import holdout, say_screen
-from leaderboards.play.suite import load_suite, suite_folder, suite_names
-from leaderboards.publish.check import check_board
+from leaderboards.play.confined import can_confine
+from leaderboards.play.suite import load_suite, suite_folder
+from leaderboards.publish.check import check_board, renew_unchanged
+from leaderboards.publish.holdout import LEADERS, Holdout, play_holdout
 from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits
 from leaderboards.publish.kernels import suite_kernels, write_kernels
-from leaderboards.publish.lite import TOP, LiteChoice, choose_lite, lite_choice
-from leaderboards.publish.lite import without_data as tasks_without_data
 from leaderboards.publish.make import make_board
-from leaderboards.publish.renew import renew_unchanged
 from leaderboards.publish.submission import accept, faults, open_submission
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.kinds import alike
@@ -35,7 +36,7 @@ from leaderboards.score.rankings import RANKED_BY, task_classes
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
-from leaderboards.verify.replay import sample
+from leaderboards.verify.choose import sample
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.work.executors import LocalExecutor
 
@@ -204,23 +205,20 @@ def check(
     specs = [found.spec(key) for key in keys]
     ask_to_run(specs, yes)
     say(f"{len(keys)} of {len(found.done_keys())} runs, chosen by {chosen_by}")
-    with user_errors(found.directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        executor = LocalExecutor(workers, portable=not native)
-        try:
-            report = check_board(found, keys, Path(scratch), executor)
-        finally:
-            executor.close()
-        for verdict in report.verdicts:
-            spec = found.spec(verdict.key)
-            what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
-            level = "not here" if verdict.level == NOT_HERE else verdict.level
-            say(f"{level:<10} {verdict.key[:8]} {what}: {verdict.text}")
-        for label in report.stale.values():
-            say(f"stale      {label}: its code has changed since its runs were played")
-    levels = [verdict.level for verdict in report.verdicts]
+    with user_errors(found.directory), closing(LocalExecutor(workers, portable=not native)) as executor:
+        verdicts = check_board(found, keys, executor)
+    for verdict in verdicts:
+        spec = found.spec(verdict.key)
+        what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
+        level = "not here" if verdict.level == NOT_HERE else verdict.level
+        say(f"{level:<10} {verdict.key[:8]} {what}: {verdict.text}")
+    stale = found.stale().values()
+    for label in stale:
+        say(f"stale      {label}: its code has changed since its runs were played")
+    levels = [verdict.level for verdict in verdicts]
     counts = ", ".join(f"{levels.count(level)} {level}" for level in ("identical", "agrees", "disagrees"))
     counts += f", {levels.count('undecided')} undecided" if "undecided" in levels else ""
-    say(f"{counts}; {len(report.stale)} agents are stale")
+    say(f"{counts}; {len(stale)} agents are stale")
     if NOT_HERE in levels:
         say(f"{levels.count(NOT_HERE)} cannot be played here: for want of data, extras or the code of submitted agents")
     say_screen(found, every=False)
@@ -244,8 +242,8 @@ def renew_stale(
     """
     found, changed = opened(name), 0
     chosen_by = seed if seed is not None else _commit()
-    with user_errors(found.directory):
-        for one in renew_unchanged(found, chosen_by, workers, native=native):
+    with user_errors(found.directory), closing(LocalExecutor(workers, portable=not native)) as executor:
+        for one in renew_unchanged(found, chosen_by, executor):
             if one.other is None:
                 say(f"the same   {one.agent}: {one.runs} runs, one of each task, are identical")
                 continue
@@ -254,49 +252,6 @@ def renew_stale(
             say(f"changed    {one.agent}, as on {spec.env.label}, repetition {spec.repetition}: {one.other.text}")
     if changed:
         raise typer.Exit(_DIFFERS)
-
-
-@app.command()
-def lite(
-    name: _NAME,
-    tasks: Annotated[int, typer.Option(min=1, help="How many tasks.")] = 6,
-    repetitions: Annotated[int, typer.Option(min=1, help="How many repetitions of each.")] = 4,
-    without_data: Annotated[
-        bool, typer.Option("--without-data", help="Choose among tasks that need no download.")
-    ] = False,
-) -> None:
-    """Print the part of a board's suite that ranks its agents most like the rest, and how its frozen parts do."""
-    found = opened(name)
-    summary = summarise(found, n_points=2)
-    among = tasks_without_data(summary) if without_data else list(summary.tasks)
-    with option_errors("repetitions", n_tasks="tasks"):
-        choice = choose_lite(summary, tasks, repetitions, among)
-    say(
-        f"Kendall's tau of a part with the ranking over the rest of {len(summary.tasks)} tasks, {choice.whole} "
-        f"repetitions of {choice.agents} agents; and among the {min(TOP, choice.agents)} that lead the rest"
-    )
-    say(f"best part: {_agreement(choice)}")
-    whole, top = choice.held_out
-    say(f"  chosen on half of the repetitions and measured on the other half, {whole:.3f}; {top:.3f}")
-    for task in choice.tasks:
-        say(f"  {task}, repetitions 0 to {choice.repetitions - 1}")
-    for part in suite_names():
-        suite = load_suite(part)
-        if suite.part_of == name:
-            labels = [task.env.label for task in suite.tasks]
-            try:
-                say(f"{part}: {_agreement(lite_choice(summary, labels, suite.repetitions))}")
-            except ValueError as error:
-                say(f"{part}: cannot be compared with the rest: {error}")
-
-
-def _agreement(choice: LiteChoice) -> str:
-    """The agreement of a part with the rest, beside that of random sets."""
-    tau = choice.agrees.whole
-    return (
-        f"{len(choice.tasks)} tasks, {tau.estimate:.3f} ({tau.low:.3f} to {tau.high:.3f}); {choice.agrees.top:.3f}; "
-        f"random sets of as many on average {choice.random[0]:.3f}; {choice.random[1]:.3f}"
-    )
 
 
 @app.command()
@@ -320,7 +275,57 @@ def add(
     say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents")
 
 
-app.command()(holdout)
+@app.command()
+def holdout(
+    submission: Annotated[Path, typer.Argument(help="Folder of a submission; or name of a board, whose leaders play.")],
+    repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
+    workers: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    leaders: Annotated[int, typer.Option(min=1, help="Of a board: how many rows lead, by mean rank.")] = LEADERS,
+    yes: Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")] = False,
+) -> None:
+    """Play a submitted agent on instances that nobody could know, and tell whether its record holds there.
+
+    A root seed is drawn now and named at the end; leading rows of the board and the uniform one play the same
+    instances. With the name of a board these rows play alone, and their order is compared. Exits with 1 if a submitted
+    agent does worse than its record.
+    """
+    name = str(submission)
+    if name in board_names() and not submission.exists():
+        with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+            _say_holdout(
+                play_holdout(board(name), Path(scratch), repetitions=repetitions, workers=workers, leaders=leaders)
+            )
+        return
+    if not submission.exists():
+        raise UserError(f"{name}: expected the folder of a submission, or one of the boards {', '.join(board_names())}")
+    with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        found = open_submission(submission, Path(scratch) / "submitted")
+        if wrong := faults(found):
+            raise UserError(f"{submission} is not played: {wrong[0]}")
+        suite = found.store.suite()
+        assert suite is not None  # which would be a fault
+        ask_to_run([run.spec for run in found.store.entries().values()], yes)
+        if not can_confine():
+            say(
+                "warning: this system has no Landlock: code that reads the files of this user could find the seed",
+                err=True,
+            )
+        where = Path(scratch) / "holdout"
+        result = play_holdout(rivals_on(BOARD, suite), where, found, repetitions=repetitions, workers=workers)
+        _say_holdout(result)
+    if result.failed or any(row.worse for row in result.rows if row.submitted):
+        raise typer.Exit(_DIFFERS)
+
+
+def _say_holdout(result: Holdout) -> None:
+    for text in result.failed:
+        say(f"NOT {text}")
+    for row in result.rows:
+        say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
+    scored = [(row.agent, row.score) for row in result.rows if row.score is not None]
+    for agent, score in sorted(scored, key=lambda one: one[1].rank):
+        say(f"{'ok ' if score.agrees else 'NOT'} {agent}: {score}")
+    say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")
 
 
 @app.command()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from leaderboards.audit.guarantee import GuaranteeRow, guarantee_rows, kept_words
 from leaderboards.audit.guarantee_board import ValidList, guarantee_board
+from leaderboards.audit.guarantee_rows import GuaranteeRow, guarantee_rows, kept_words
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import StoreView
 

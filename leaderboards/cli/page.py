@@ -46,11 +46,10 @@ def page(
         agents = named_agents(entry.spec for entry in store.entries().values())
         named = [id for id in agents if is_findable(id.partition(":")[0])]  # of the others `not_here` speaks below
         failed = [id for id in named if not _imported(id)] if import_agents else []
-        from leaderboards.publish.sign_offs import confirmed_rows
         from leaderboards.show.build import build_page
 
         found = opened(directory, against)
-        index = build_page(found, ranked_by=ranked_by, confirmed=confirmed_rows(found.suite()))
+        index = build_page(found, ranked_by=ranked_by)
         # Asked before plugins are loaded: only what was known then is on the page.
         bare = [id for id in named if loaded_agent(id) is None and id not in failed]
         load_plugins()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +17,9 @@ import typer
 from leaderboards.cli.against import joined, opened
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric, criteria_help
+from leaderboards.cli.screen import say_screen
 from leaderboards.cli.terminal import ask_to_run, say, say_json
-from leaderboards.cli.trust import say_screen
+from leaderboards.play.plugins import load_plugins
 from leaderboards.publish.submission import (
     faults,
     is_submission,
@@ -28,8 +32,10 @@ from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
 from leaderboards.store.store import Store
-from leaderboards.verify.replay import Replay, choose, drawn, replay
-from leaderboards.verify.verify import NOT_HERE
+from leaderboards.verify.choose import choose, drawn
+from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
+from leaderboards.verify.verify import verify as verify_runs
+from leaderboards.work.executors import LocalExecutor
 
 __all__ = ["add", "figures", "merge", "query", "submit", "verify", "watch"]
 
@@ -178,27 +184,25 @@ def verify(
         with option_errors("row", "sample"):
             keys = drawn(choose(store, row or []), sample, seed)
         ask_to_run([store.spec(key) for key in keys], yes)
-        found = replay(
-            store,
-            keys,
-            Path(scratch) / "again",
-            workers,
-            None if submission is None else submission.code,
-            isolated=submission is not None if isolate is None else isolate,
-        )
-        print_verdicts(store, found, as_json)
-        if found.differing and submission is not None:
+        load_plugins()
+        code = None if submission is None else submission.code
+        isolated = submission is not None if isolate is None else isolate
+        with closing(LocalExecutor(workers, code=code, portable=played_portably(store, keys))) as executor:
+            verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, code, isolated=isolated)
+        print_verdicts(store, verdicts, as_json)
+        differing = any(verdict.level in ("disagrees", "undecided") for verdict in verdicts)
+        if differing and submission is not None:
             for text in same_on_board(submission):
                 say(f"NOT {text}")
         flagged = submission is not None and say_screen(store, err=as_json)
-    if found.differing or flagged:
+    if differing or flagged:
         raise typer.Exit(_DIFFERS)
 
 
-def print_verdicts(store: Store, found: Replay, as_json: bool) -> None:
+def print_verdicts(store: Store, verdicts: Sequence[Verdict], as_json: bool) -> None:
     """Print a line a run, and with what they come to; with `as_json` an object a run."""
     runs = store.runs()
-    for verdict in found.verdicts:
+    for verdict in verdicts:
         run = runs.loc[verdict.key]
         if as_json:
             names: dict[str, object] = {
@@ -213,9 +217,11 @@ def print_verdicts(store: Store, found: Replay, as_json: bool) -> None:
         what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
         say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
     if not as_json:
-        undecided = f"; {n} are undecided" if (n := found.count("undecided")) else ""
-        unknown = f"; {n} {NOT_HERE}" if (n := found.count(NOT_HERE)) else ""
-        say(f"{found.agree} of {len(found.verdicts)} runs agree{undecided}{unknown}")
+        counts = Counter(verdict.level for verdict in verdicts)
+        agree = counts["identical"] + counts["agrees"]
+        undecided = f"; {counts['undecided']} are undecided" if counts["undecided"] else ""
+        unknown = f"; {counts[NOT_HERE]} {NOT_HERE}" if counts[NOT_HERE] else ""
+        say(f"{agree} of {len(verdicts)} runs agree{undecided}{unknown}")
 
 
 def query(

@@ -1,26 +1,34 @@
-"""Check a board: a sample of its runs, which nobody can know beforehand, is played again."""
+"""Check a board: some of its runs, which nobody can know beforehand, are played again.
+
+Runs of agents whose code has changed count for the new code where it plays as before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import math
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.version import __version__
+from leaderboards.archive.files import INDEX
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board
-from leaderboards.audit.kept import kept_audits
-from leaderboards.audit.store import AuditWatcher
+from leaderboards.audit.store import AuditWatcher, kept_audits
 from leaderboards.play.build import not_here
 from leaderboards.play.spec import RunSpec
+from leaderboards.store.intact import read_limited
 from leaderboards.store.kept import KEPT, KeptRun
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
-from leaderboards.verify.audit_check import AUDIT_TOLERANCE, other_audit
+from leaderboards.verify.choose import sample
 from leaderboards.verify.fingerprint import fingerprint
-from leaderboards.verify.replay import sample
 from leaderboards.verify.verify import (
     NOT_HERE,
     SETTLED,
@@ -34,26 +42,25 @@ from leaderboards.verify.verify import (
 from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["CheckReport", "check_board", "one_of_each_task"]
+__all__ = ["AUDIT_TOLERANCE", "Renewal", "check_board", "one_of_each_task", "other_audit", "renew", "renew_unchanged"]
 
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
+AUDIT_TOLERANCE = 1e-3
+"""Relative and absolute tolerance where another CPU or another library build may round differently.
 
-@dataclass(frozen=True)
-class CheckReport:
-    """What a check found.
+Means of drawn functions differ by up to 1e-6 between loops, see `leaderboards.verify.verify.TOLERANCE`, and a
+half-width may be a thousandth of their range: errors over half-widths differ by a thousandth.
+"""
 
-    Attributes:
-        verdicts: Of the runs that were played again.
-        stale: Labels of the agents whose code has changed since, by file.
-    """
-
-    verdicts: tuple[Verdict, ...]
-    stale: dict[str, str]
+_WORDS = ("width", "kind", "theorem", "no_guarantee", "no_band", "delta", "refuted", "times")
+_NUMBERS = ("required_scaling", "half_width", "regret_bound")
+_COUNTS = ("first_violation", "violations", "informative", "regret_held")
+"""What lies on which side of a threshold, at which rounding decides: compared bit for bit or not at all."""
 
 
-def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Executor) -> CheckReport:
-    """Play runs of a board again in the empty folder `scratch` and compare what is kept of them, audits included.
+def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[Verdict]:
+    """Play runs of a board again and compare what is kept of them, audits included.
 
     Audits are made anew at the checkpoints of those that are kept. Agents of other packages play in a process without
     the environment, where their bands cannot be held against its means: of these the traces alone are compared.
@@ -63,11 +70,11 @@ def check_board(board: Board, keys: Sequence[str], scratch: Path, executor: Exec
 
     Raises:
         KeyError: if there is no such run.
-        OSError: if the folder cannot be written.
+        OSError: if no temporary folder can be written.
     """
-    again = Store(scratch)
-    verdicts = judged(board.entries(), keys, lambda keys: _played(board, keys, again, executor))
-    return CheckReport(tuple(verdicts), board.stale())
+    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        again = Store(scratch)
+        return judged(board.entries(), keys, lambda keys: _played(board, keys, again, executor))
 
 
 def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
@@ -173,3 +180,96 @@ def _last_common(one: KeptRun, other: KeptRun) -> int:
     )
     first = len(same) if same.all() else int(np.argmin(same))
     return int(one.t[first - 1]) if first else 0
+
+
+# ---- audits ----
+
+
+def other_audit(stated: KeptAudit, found: KeptAudit, *, exact: bool, parted: bool = False) -> str:
+    """In what two audits of a run differ; "" if in nothing.
+
+    Args:
+        stated: The audit that is kept.
+        found: The one that was made anew, at the same checkpoints.
+        exact: Whether the same loops of the same libraries computed both, so that every number is to be equal.
+            Elsewhere numbers are to be within `AUDIT_TOLERANCE`, and the band is to have held in both or neither,
+            unless the required scaling of both is that near to 1.
+        parted: Whether the runs part at a choice on another machine: they are two runs then, and words alone are
+            compared.
+    """
+    names = _WORDS + _NUMBERS + _COUNTS if exact else _WORDS if parted else _WORDS + _NUMBERS
+    tolerance = 0.0 if exact else AUDIT_TOLERANCE
+    for name in names:
+        one, other = getattr(stated, name), getattr(found, name)
+        if not _same_value(one, other, tolerance if name in _NUMBERS else 0.0):
+            return f"its audit differs: {name} was {one!r}, and is {other!r}"
+    near = all(abs(audit.required_scaling - 1) <= AUDIT_TOLERANCE for audit in (stated, found))
+    if not parted and stated.held != found.held and not near:
+        return f"its audit differs: the band {_held(stated)}, and {_held(found)} now"
+    return ""
+
+
+def _same_value(one: object, other: object, tolerance: float) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        both_nan = math.isnan(one) and math.isnan(other)
+        return both_nan or one == other or bool(tolerance and np.isclose(one, other, rtol=tolerance, atol=tolerance))
+    return one == other
+
+
+def _held(audit: KeptAudit) -> str:
+    return "held" if audit.held else f"failed at evaluation {audit.first_violation}"
+
+
+# ---- renewal ----
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What was found of an agent whose code has changed.
+
+    Attributes:
+        agent: Its label.
+        runs: How many runs were played again, one of each task.
+        other: The first that is not identical; None if all are, and its runs count for the new code.
+    """
+
+    agent: str
+    runs: int
+    other: Verdict | None
+
+
+def renew_unchanged(board: Board, seed: str, executor: Executor) -> Iterator[Renewal]:
+    """Play one run of every task again for each agent whose code has changed, and renew those that play as before.
+
+    Args:
+        board: The board, whose index is written.
+        seed: Text that chooses the runs.
+        executor: Plays them.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    order = [entry.ref.label for entry in board.suite().agents]  # cheap ones first
+    for file, label in sorted(board.stale().items(), key=lambda item: order.index(item[1])):
+        keys = one_of_each_task(board, file, seed)
+        verdicts = check_board(board, keys, executor)
+        other = next((verdict for verdict in verdicts if verdict.level != "identical"), None)
+        if other is None:
+            renew(board.directory, [file])
+        yield Renewal(label, len(keys), other)
+
+
+def renew(folder: Path, names: Iterable[str]) -> Board:
+    """State the present fingerprint of agents whose runs have been found to be the same; names are those of files.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    values = json.loads(read_limited(folder / INDEX))
+    board = Board(folder)
+    for name in names:
+        run = next(run for run in board.entries().values() if run.file == name)
+        values["files"][name]["source"] |= {"fingerprint": fingerprint(run.spec.agent), "version": __version__}
+    with written_whole(folder / INDEX) as temporary:
+        temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return Board(folder)

@@ -23,7 +23,6 @@ from typing import Any
 from gpbandit_envs.atomic import written_whole
 from leaderboards.archive.read import board, board_folder, board_parts
 from leaderboards.publish.describe import citation, describe_board
-from leaderboards.publish.sign_offs import confirmed_rows
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex
 from leaderboards.show.build import page_templates, whole_site, write_site
@@ -103,7 +102,7 @@ def _card(name: str, front: Path) -> dict[str, Any] | None:
     found = board(name)
     if not found.done_keys():
         return None
-    site, folder = whole_site(found, confirmed=confirmed_rows(found.suite())), front / "board" / name
+    site, folder = whole_site(found), front / "board" / name
     write_site(site, found, folder, front)
     summary = site.summary
     suite, files = found.suite(), own_folder(folder / "files")

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,7 +45,7 @@ from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "HoldoutScore", "play_board_holdout", "play_holdout", "worse"]
+__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "HoldoutScore", "play_holdout", "worse"]
 
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
@@ -163,50 +163,6 @@ def _drawn(suite: Suite, tasks: Mapping[str, RunSpec], seed: int, repetitions: i
     ]
 
 
-def play_holdout(
-    submission: Submission, board: Board, scratch: Path, repetitions: int = 10, workers: int = 1
-) -> Holdout:
-    """Play submitted agents, and rows of the board, on instances of a root seed that is drawn now.
-
-    Args:
-        submission: The agents with their record.
-        board: The board of their suite.
-        scratch: An empty folder.
-        repetitions: How many instances of each task.
-        workers: Runs at a time.
-
-    Raises:
-        StoreError: if no row of the board can be played here, or nothing can be compared.
-        OSError: if the folder cannot be written.
-    """
-    recorded = [run.spec for run in submission.store.entries().values() if run.status == "done"]
-    return _held_out(board, recorded, scratch, repetitions, workers, submission)
-
-
-def play_board_holdout(
-    board: Board, scratch: Path, repetitions: int = 10, workers: int = 1, leaders: int = LEADERS
-) -> Holdout:
-    """Play leading rows of a board, and the uniform one, on instances of a root seed that is drawn now.
-
-    That says how far the order of the leaders is one of the public instances, on which somebody may have tuned.
-
-    Args:
-        board: The board.
-        scratch: An empty folder.
-        repetitions: How many instances of each task.
-        workers: Runs at a time.
-        leaders: How many rows lead.
-
-    Raises:
-        StoreError: if no row can be played here.
-        OSError: if the folder cannot be written.
-    """
-    recorded = [board.spec(key) for key in board.done_keys()]
-    found = _held_out(board, recorded, scratch, repetitions, workers, leaders=leaders)
-    scores = _scored(board, Store(scratch), [row.agent for row in found.rows])
-    return replace(found, rows=tuple(replace(row, score=scores.get(row.agent)) for row in found.rows))
-
-
 def _scored(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, HoldoutScore]:
     """Scores and ranks among agents that were played anew; of none where a task has no scores on either side."""
     before, now = board_scores(summarise(board, n_points=2)), board_scores(summarise(anew, n_points=2))
@@ -226,17 +182,35 @@ def _scored(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, Holdo
     }
 
 
-def _held_out(
+def play_holdout(
     board: Board,
-    recorded: Sequence[RunSpec],
     scratch: Path,
-    repetitions: int,
-    workers: int,
     submission: Submission | None = None,
+    *,
+    repetitions: int = 10,
+    workers: int = 1,
     leaders: int = LEADERS,
 ) -> Holdout:
-    """What a hold-out finds of submitted agents, if there are any, and of rows of their board."""
+    """Play submitted agents, and leading rows of their board, on instances of a root seed that is drawn now.
+
+    Of a board alone the rows have scores and ranks as well: they say how far the order of the leaders is one of the
+    public instances, on which somebody may have tuned.
+
+    Args:
+        board: The board.
+        scratch: An empty folder.
+        submission: The agents with their record; None to play rows of the board alone.
+        repetitions: How many instances of each task.
+        workers: Runs at a time.
+        leaders: How many rows of the board lead; the uniform one plays too.
+
+    Raises:
+        StoreError: if no row of the board can be played here, or nothing can be compared.
+        OSError: if the folder cannot be written.
+    """
     seed = secrets.randbits(_BITS)
+    on_record = board if submission is None else submission.store
+    recorded = [on_record.spec(key) for key in on_record.done_keys()]
     tasks = {spec.task: spec for spec in recorded}
     own = {} if submission is None else {spec.agent.key: spec.agent for spec in recorded}
     rows = _rows(board, set(tasks), leaders)
@@ -254,16 +228,17 @@ def _held_out(
     with closing(LocalExecutor(workers, portable=True)) as executor:
         run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]
-    before = _regrets([board] if submission is None else [submission.store, board], agents)
-    now = _regrets([anew], agents)
+    before, now = _regrets({on_record, board}, agents), _regrets({anew}, agents)
+    scores = {} if submission is not None else _scored(board, anew, [row.label for row in rows])
     found = []
     for agent in agents:
         one, other = (_shares(regrets, agent, rows) for regrets in (before, now))
         there = [env for env in one if min(len(one[env]), len(other.get(env, ()))) >= _FEWEST]
         if there:
-            one, other = ({env: scores[env] for env in there} for scores in (one, other))
-            means = [float(np.mean([shares.mean() for shares in scores.values()])) for scores in (one, other)]
-            found.append(HoldoutRow(agent.label, agent.key in own, means[0], means[1], len(there), worse(one, other)))
+            one, other = ({env: shares[env] for env in there} for shares in (one, other))
+            means = [float(np.mean([shares.mean() for shares in side.values()])) for side in (one, other)]
+            p, score = worse(one, other), scores.get(agent.label)
+            found.append(HoldoutRow(agent.label, agent.key in own, means[0], means[1], len(there), p, score))
         elif agent.key in own and not failed:
             raise StoreError(f"{agent.label}: no environment with {_FEWEST} or more scores on record and on hold-out")
     return Holdout(seed, tuple(found), tuple(failed))
@@ -325,7 +300,7 @@ _Regrets = Mapping[tuple[str, str, str, int], float]
 """Cumulative regret at the horizon by agent, environment, task and repetition."""
 
 
-def _regrets(views: Sequence[StoreView], agents: Sequence[Ref]) -> _Regrets:
+def _regrets(views: Collection[StoreView], agents: Sequence[Ref]) -> _Regrets:
     wanted, found = {agent.key for agent in agents}, dict[tuple[str, str, str, int], float]()
     for view in views:
         for key in view.done_keys():

@@ -6,7 +6,9 @@ import functools
 import hashlib
 import json
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,26 +29,27 @@ from leaderboards.archive.files import (
 )
 from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board, board_folder
-from leaderboards.audit.kept import kept_audits
-from leaderboards.audit.store import AuditStore, AuditWatcher
+from leaderboards.audit.guarantee_rows import guarantee_rows
+from leaderboards.audit.store import AuditStore, AuditWatcher, kept_audits, measured_throughout
+from leaderboards.audit.validity import is_near_limit
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
-from leaderboards.publish.near_limit import audit_near_limit
 from leaderboards.score.kinds import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
-from leaderboards.store.kept import KeptRun
+from leaderboards.store.kept import KeptRun, trace_digest
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.run_file import SUFFIX, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
-from leaderboards.work.executors import LocalExecutor, Workforce
+from leaderboards.work.executors import Executor, LocalExecutor, Workforce
 from leaderboards.work.play_suite import play_suite
+from leaderboards.work.schedule import run_missing
 
-__all__ = ["KEEPER", "file_names", "make_board", "play_board", "write_board"]
+__all__ = ["KEEPER", "audit_near_limit", "file_names", "make_board", "near_limit", "play_board", "write_board"]
 
 KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
@@ -82,7 +85,7 @@ def make_board(
     """Play what the package's board of a suite lacks and write its files; what was played is kept, whatever stops it.
 
     Of a suite with a plan for audits, rows near the limit of validity are then measured after every turn, see
-    `leaderboards.publish.near_limit`.
+    `near_limit`.
 
     Args:
         suite: The suite.
@@ -109,7 +112,8 @@ def make_board(
         if play:
             play_board(suite, results, there, workers, say, native=native, console=console)
             if suite.audit is not None:
-                _measure_near_limit(written(), results, workers, say, native=native)
+                with closing(LocalExecutor(workers, portable=not native)) as executor:
+                    audit_near_limit(written(), results, executor, say)
     finally:
         if results.keys() or AuditStore(results.directory).keys():
             found = written()
@@ -120,14 +124,58 @@ def make_board(
                 say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")
 
 
-def _measure_near_limit(
-    board: Board, results: Store, workers: int, say: Callable[[str], None], *, native: bool
-) -> None:
-    executor = LocalExecutor(workers, portable=not native)
-    try:
-        audit_near_limit(board, results, executor, say)
-    finally:
-        executor.close()
+def near_limit(board: Board) -> list[RunSpec]:
+    """The runs of rows near the limit of validity that have not been measured after every turn.
+
+    What happens between two checkpoints is not seen. That can only change what is said of a row whose violated runs are
+    few from the limit. A row of which a run has been measured so beyond the plan is finished, wherever that leads:
+    which runs are measured does not depend on when a command was stopped. Rows of which runs are missing are left out.
+    """
+    plan = board.suite().audit
+    if plan is None:
+        return []
+    missing, found = board.missing(), []
+    for row in guarantee_rows(board, summarise(board, n_points=2), plan):
+        tasks = row.held_to(plan) if row.cells and row.agent not in missing else ()
+        held_to = [
+            (spec, kept.audit)
+            for key in sorted(board.done_keys())
+            if (spec := board.spec(key)).agent.label == row.agent and spec.env.label in tasks
+            if (kept := board.kept(key)) is not None and kept.audit is not None
+        ]
+        begun = any(audit.every_turn and plan.checkpoints_of(spec) < spec.horizon for spec, audit in held_to)
+        if begun or is_near_limit(row.verdict, plan.delta):
+            found += [spec for spec, audit in held_to if not measured_throughout(audit, spec, plan)]
+    return found
+
+
+def audit_near_limit(board: Board, results: Store, executor: Executor, say: Callable[[str], None] = print) -> None:
+    """Play the runs `near_limit` again, bit for bit, and keep their audits after every turn in a results folder.
+
+    The board, which is not changed, is written anew from that. The same call goes on where it was stopped.
+
+    Raises:
+        OSError: if a folder cannot be written.
+    """
+    due = near_limit(board)
+    if not due:
+        return
+    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+        again = Store(scratch)
+        watcher = AuditWatcher(again.directory, every_turn=frozenset(spec.key for spec in due))
+        run_missing(due, again, executor, watcher=watcher)
+        audits = AuditStore(again.directory).read(again.done_keys())
+        same = {
+            key
+            for key in audits
+            if (kept := board.kept(key)) is not None and trace_digest(again.trace(key)) == kept.digest
+        }
+    for key in same:
+        AuditStore(results.directory).write(audits[key])
+    say(f"near the limit: {len(same)} of {len(due)} runs measured after every turn")
+    for spec in [spec for spec in due if spec.key not in same][:1]:
+        what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
+        say(f"  not {what}, which plays otherwise than on the board, or could not be audited")
 
 
 def play_board(

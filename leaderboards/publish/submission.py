@@ -38,8 +38,8 @@ from leaderboards.publish.make import write_board
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.rankings import RANKED_BY, TaskClass, class_rankings, task_classes, task_ranking
-from leaderboards.score.summary import Summary, summarise
+from leaderboards.score.rankings import RANKED_BY, task_classes
+from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
@@ -294,7 +294,7 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
     for agent in submitted:
         if agent.kwargs:
             lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]
-    lines += [*_table(directory, set(labels)), ""]
+    lines += _table(directory, set(labels))
     lines += ["What the agent is, and where it is described (paper, equations):\n\n...\n"]
     lines += [
         "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above."
@@ -305,53 +305,28 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
 
 
 def _table(directory: Path, own: set[str]) -> Iterator[str]:
-    """The ranking in Markdown: the submitted agents, their neighbours and the leaders.
-
-    The places of the submitted agents rest on their pairs with all others, and on no other pairs.
-    """
+    """The scores in Markdown by each criterion: the submitted agents, their neighbours and the leaders."""
     summary = summarise(open_results(directory), n_points=2)
-    rankings = {task: task_ranking(summary, task, own=own) for task in summary.tasks}
-    classes = task_classes(summary)
-    for name, found in class_rankings(summary, classes, rankings, own).items():
-        at_own = {i for i, agent in enumerate(found.ordered) if agent in own}
-        shown = {j for i in at_own for j in range(i - _NEIGHBOURS, i + _NEIGHBOURS + 1)} | set(range(_NEIGHBOURS))
-        yield f"Ranking by cumulative regret over {len(found.tasks)} tasks ({name}), {len(found.agents)} agents:"
-        yield from ("", "| place | agent | mean rank | 95 % interval | places open |", "|---|---|---|---|---|")
-        for i, agent in enumerate(found.ordered):
-            if i in shown:
-                at = found.agents.index(agent)
-                place = found.ranking.marked(int(found.ranking.group[at]))
-                rank, label = found.mean_rank[at], f"**{agent}**" if agent in own else agent
-                label = label.replace("|", r"\|")
-                ends = f"{rank.low:.2f} to {rank.high:.2f}"
-                told = found.ranking.is_told
-                places = f"{found.ranking.best[at]} to {found.ranking.worst[at]}" if told else "too few repetitions"
-                yield f"| {place} | {label} | {rank.estimate:.2f} | {ends} | {places} |"
-    for one in classes:
-        yield from _score_table(summary, one, own)
-
-
-def _score_table(summary: Summary, one: TaskClass, own: set[str]) -> Iterator[str]:
-    """The scores of the submitted agents by every criterion, and whoever leads by it."""
     aliases = alike(summary)
-    rows = []
-    for by in RANKED_BY:
-        found = board_scores(summary, one.tasks, by, aliases=aliases)
-        if found is None:
-            continue
-        for agent in dict.fromkeys([*(name for name in summary.agents if name in own), found.ordered[0]]):
-            i = found.row(agent)
-            if i is not None:
-                score, place = found.wide[i], f"{found.ranking.marked(int(found.ranking.group[i]))}, {found.where}"
+    for one in task_classes(summary):
+        rows = []
+        for by in RANKED_BY:
+            if (found := board_scores(summary, one.tasks, by, aliases=aliases)) is None:
+                continue
+            at_own = [place for place, agent in enumerate(found.ordered) if agent in own]
+            near = {place + step for place in at_own for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)}
+            for place, agent in enumerate(found.ordered):
+                if place >= _NEIGHBOURS and place not in near:
+                    continue
+                i = found.agents.index(agent)
+                score = found.wide[i]
                 label = (f"**{agent}**" if agent in own else agent).replace("|", r"\|")
                 ends = f"{score.low:.1f} to {score.high:.1f}" if score.is_known else ""
-                words = METRICS[by].title.lower()
-                rows.append(f"| {words} | {label} | {score.estimate:.1f} | {ends} | {place} | {len(found.tasks)} |")
-    if rows:
-        yield from ("", f"Scores from 0 (one uniform draw) to 100 (no regret), {one.name}:", "")
-        yield "| criterion | agent | score | 95 % interval on tasks like these | place | tasks |"
-        yield "|---|---|---|---|---|---|"
-        yield from rows
+                marked = f"{found.ranking.marked(int(found.ranking.group[i]))}, {found.where}"
+                rows.append(f"| {METRICS[by].title.lower()} | {label} | {score.estimate:.1f} | {ends} | {marked} |")
+        if rows:
+            yield f"Scores from 0 (one uniform draw) to 100 (no regret) over {len(one.tasks)} tasks ({one.name}):"
+            yield from ("", "| criterion | agent | score | 95 % interval | place |", "|---|---|---|---|---|", *rows, "")
 
 
 # ---- opened and checked ----

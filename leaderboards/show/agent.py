@@ -51,7 +51,6 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
         "tuned": tuned_on(site, ref),
-        "checked": site.confirmed.get(agent),
         "swatch": svg.swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -50,7 +49,6 @@ def build_page(
     ranked_by: str = "cumulative_regret",
     out: str | os.PathLike[str] | None = None,
     front: Path | None = None,
-    confirmed: Mapping[str, tuple[str, str]] | None = None,
 ) -> Path:
     """Write the site of a results folder, by default into the folder itself.
 
@@ -61,7 +59,6 @@ def build_page(
         out: Where to write it; a board, which nothing writes to, needs a folder.
         front: Folder of the front page of several sites, which share the plotting library there; None for a site of
             its own, with the library among its assets.
-        confirmed: Who has confirmed the row of an agent, and where, by its name.
 
     Returns:
         The overview, `index.html` in that folder; the other pages and their assets are below `site`.
@@ -73,7 +70,7 @@ def build_page(
     store = directory if isinstance(directory, StoreView) else Store(directory)
     if out is None and not _is_folder(store):
         raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
-    site = whole_site(store, theory, ranked_by, confirmed)
+    site = whole_site(store, theory, ranked_by)
     return write_site(site, store, store.directory if out is None else Path(out), front)
 
 
@@ -86,7 +83,6 @@ def whole_site(
     store: StoreView,
     theory: bool = True,
     ranked_by: str = "cumulative_regret",
-    confirmed: Mapping[str, tuple[str, str]] | None = None,
 ) -> Site:
     """The material of all pages of a results folder or board; for the arguments and errors see `build_page`."""
     summary = summarise(store)
@@ -96,7 +92,7 @@ def whole_site(
     if summary.suite is not None and summary.suite.audit is not None:
         rankings = site.rankings if ranked_by == "cumulative_regret" else None
         site = replace(site, guarantees=guarantee_board(store, summary, summary.suite.audit, rankings))
-    return replace(site, confirmed=confirmed or {})
+    return site
 
 
 @one_blas_thread()

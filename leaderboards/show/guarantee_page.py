@@ -8,9 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from leaderboards.audit.guarantee import Cell, GuaranteeRow
-from leaderboards.audit.guarantee_board import GuaranteeBoard, ValidList, ValidRow
-from leaderboards.audit.price import Price
+from leaderboards.audit.guarantee_board import GuaranteeBoard, Price, ValidList, ValidRow
+from leaderboards.audit.guarantee_rows import Cell, GuaranteeRow
 from leaderboards.audit.validity import NEAR, most_violated
 from leaderboards.show import svg
 from leaderboards.show.format import NONE, between, number

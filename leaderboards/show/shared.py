@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -70,7 +70,6 @@ class Site:
         groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
         guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
-        confirmed: By agent, who says that its row is what its paper means, and the address at which they do.
     """
 
     summary: Summary
@@ -91,7 +90,6 @@ class Site:
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profile: dict[str, dict[str, GroupScore]] = field(default_factory=dict)
     guarantees: GuaranteeBoard | None = None
-    confirmed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

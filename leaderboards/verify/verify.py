@@ -21,7 +21,7 @@ import contextlib
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -124,7 +124,7 @@ def verify(
     code: Path | None = None,
     *,
     isolated: bool = False,
-) -> Iterator[Verdict]:
+) -> list[Verdict]:
     """Play the runs `keys` again, in the empty folder `scratch`, and compare; what agrees is marked as verified.
 
     Further repetitions are played where `judged` needs them.
@@ -162,7 +162,7 @@ def verify(
     agreed = [verdict.key for verdict in verdicts if verdict.agrees]
     if agreed:
         store.mark_verified(agreed)
-    yield from verdicts
+    return verdicts
 
 
 def without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from leaderboards.audit.conic import conic_band, require_cvxpy
-from leaderboards.audit.replay import audit_run
+from leaderboards.audit.run_audit import audit_run
 from leaderboards.cli import main
 from leaderboards.play.spec import Ref, RunSpec
 

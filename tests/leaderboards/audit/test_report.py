@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from leaderboards.audit.replay import AuditFacts, RunAudit
 from leaderboards.audit.report import (
     AuditError,
     AuditReport,
@@ -20,6 +19,7 @@ from leaderboards.audit.report import (
     audit_reports,
     band_report,
 )
+from leaderboards.audit.run_audit import AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import proportion

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from leaderboards.audit.replay import AuditFacts, RunAudit
+from leaderboards.audit.run_audit import AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
 from leaderboards.store.run_file import write_table
 
@@ -72,27 +71,3 @@ def test_an_audit_of_a_newer_schema_is_left_where_it_is(tmp_path: Path, caplog: 
         assert files.read(["a" * 32]) == {}
     assert "is left as it is: its schema is newer, upgrade gpbandit-envs" in caplog.text
     assert path.exists()
-
-
-def test_an_audit_of_the_first_schema_is_read_under_todays_names(tmp_path: Path) -> None:
-    files = AuditStore(tmp_path)
-    path = files.write(audit())
-    about = {
-        "width": "bayes",
-        "unpromised": "the mean is no draw from the prior",
-        "delta": 0.2,
-        "no_band": "",
-        "no_sketch": "the agent has no sketched posterior",
-        "points": 30,
-        "on_box": False,
-        "sampled": 10,
-        "differs": "",
-    }
-    table = pa.table({"t": [1, 5], "bytes": [8, 16], "outside": [0.0, 2.0], "needed": [0.5, 1.5], "half": [3.0, 1.0]})
-    metadata = json.dumps({"schema": 1, "key": "a" * 32, "about": about})
-    pq.write_table(table.replace_schema_metadata({b"gpbandit-audit": metadata.encode()}), path)
-    found = files.read(["a" * 32])["a" * 32]
-    assert found.facts.no_guarantee == about["unpromised"]
-    assert (found.facts.width, found.facts.delta, found.facts.points) == ("bayes", 0.2, 30)
-    assert list(found.checkpoints) == ["t", "bytes", "violations", "required_scaling", "half_width"]
-    assert found.checkpoints["required_scaling"].tolist() == [0.5, 1.5]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.audit.measure import informative
-from leaderboards.audit.replay import audit_run
+from leaderboards.audit.run_audit import audit_run
 from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.cli import main
 from leaderboards.play.run import run_spec
@@ -84,7 +84,7 @@ def test_an_audit_that_fails_costs_no_run(tmp_path: Path, monkeypatch: pytest.Mo
     def fails(*_: object) -> None:
         raise ValueError("predict: expected a band")
 
-    monkeypatch.setattr("leaderboards.audit.replay.band_violations", fails)
+    monkeypatch.setattr("leaderboards.audit.run_audit.band_violations", fails)
     spec = RunSpec(env=Ref("GPBandit/RKHS-v0", {"n_arms": 30}), agent=Ref("GP-UCB"), repetition=0, horizon=10)
     record = run_spec(spec, watch=AuditWatcher(tmp_path).watch(spec))
     assert record.status == "done"

@@ -14,7 +14,7 @@ import leaderboards
 import leaderboards.work.checkpoint as checkpoints
 from agents import Actions, Capabilities, Pending
 from agents.baselines.uniform import Uniform
-from leaderboards.audit.replay import audit_run
+from leaderboards.audit.run_audit import audit_run
 from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store

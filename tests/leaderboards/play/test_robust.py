@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import leaderboards.work.checkpoint as checkpoints
-from leaderboards.audit.replay import audit_run
+from leaderboards.audit.run_audit import audit_run
 from leaderboards.play.run import Loop, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.summary import summarise

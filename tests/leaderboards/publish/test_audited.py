@@ -16,21 +16,18 @@ import pytest
 from leaderboards.api.run_suite import run_suite
 from leaderboards.archive.files import Source, read_agent, read_index, write_agent, write_index
 from leaderboards.archive.read import Board
-from leaderboards.audit.guarantee import guarantee_rows
-from leaderboards.audit.kept import keep_audit, kept_audits
-from leaderboards.audit.replay import audit_run
-from leaderboards.audit.store import AuditStore
+from leaderboards.audit.guarantee_rows import guarantee_rows
+from leaderboards.audit.run_audit import audit_run
+from leaderboards.audit.store import AuditStore, keep_audit, kept_audits
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite
 from leaderboards.publish import make
-from leaderboards.publish import near_limit as near_limit_module
-from leaderboards.publish.check import check_board
-from leaderboards.publish.make import play_board, write_board
-from leaderboards.publish.near_limit import audit_near_limit, near_limit
+from leaderboards.publish import make as make_module
+from leaderboards.publish.check import check_board, other_audit
+from leaderboards.publish.make import audit_near_limit, near_limit, play_board, write_board
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.kept_audit import KeptAudit
 from leaderboards.store.store import Store, StoreView
-from leaderboards.verify.audit_check import other_audit
 from leaderboards.work.executors import SerialExecutor
 
 PLAN: dict[str, Any] = {"delta": 0.1, "checkpoints": 4, "every": 2, "groups": {"one": ["flat"], "two": ["steep"]}}
@@ -149,59 +146,59 @@ def test_rows_near_the_limit_are_measured_after_every_turn(
     """Six runs confirm nothing at 0.1: AMM, none violated, is within 5 of the limit, `none`, with 6, is not."""
     store, board = made
     due = near_limit(board)
-    assert {
-        row: {task: [spec.repetition for spec in specs] for task, specs in tasks.items()} for row, tasks in due.items()
-    } == {"AMM": {"flat": [1], "steep": [1]}}, (
-        "repetitions 0 and 2 are by the plan, and the third task is not held against a row"
-    )
+    assert {(spec.agent.label, spec.env.label, spec.repetition) for spec in due} == {
+        ("AMM", "flat", 1),
+        ("AMM", "steep", 1),
+    }, "repetitions 0 and 2 are by the plan, and the third task is not held against a row"
     results = Store(shutil.copytree(store.directory, tmp_path / "results"))
     said: list[str] = []
-    assert audit_near_limit(board, results, SerialExecutor(), said.append) == 2
-    assert said == ["AMM, near the limit: 2 runs measured after every turn"]
+    audit_near_limit(board, results, SerialExecutor(), said.append)
+    assert said == ["near the limit: 2 of 2 runs measured after every turn"]
     # A board that has the runs takes the audits, and keeps them without the folder.
     shutil.copytree(board.directory, tmp_path / "board")
     write_board(audited(), tmp_path / "board", results)
     again = write_board(audited(), tmp_path / "board")
     for key, audit in kept_audits(again, again.entries()).items():
         spec, before = again.spec(key), kept_audits(board, [key])[key]
-        if spec in [spec for specs in due["AMM"].values() for spec in specs]:
+        if spec in due:
             assert (before.times, before.every_turn) == (4, False)
             assert audit == keep_audit(audit_run(spec, 15))
             assert (audit.times, audit.every_turn) == (15, True)
         elif not audit.no_band:
             assert audit == before
-    assert near_limit(again) == {}
+    assert near_limit(again) == []
     plan = audited().audit
     assert plan is not None
     rows = {row.agent: row for row in guarantee_rows(again, summarise(again), plan)}
     assert [cell.throughout for cell in rows["AMM"].cells.values()] == [3, 3, 2]
     assert [cell.throughout for cell in rows["none"].cells.values()] == [2, 2, 2]
     # What has been begun is finished, though the row has left the limit meanwhile.
-    AuditStore(results.directory).path(due["AMM"]["steep"][0].key).unlink()
+    (steep,) = [spec for spec in due if spec.env.label == "steep"]
+    AuditStore(results.directory).path(steep.key).unlink()
     half = write_board(audited(), tmp_path / "half", store)
-    monkeypatch.setattr(near_limit_module, "is_near_limit", lambda *_: False)
-    assert near_limit(half) == {}
+    monkeypatch.setattr(make_module, "is_near_limit", lambda *_: False)
+    assert near_limit(half) == []
     write_board(audited(), tmp_path / "half", results)
-    assert near_limit(Board(tmp_path / "half")) == {"AMM": {"steep": due["AMM"]["steep"]}}
+    assert near_limit(Board(tmp_path / "half")) == [steep]
 
 
 def test_a_check_measures_again_what_a_board_keeps_of_audits(made: tuple[Store, Board], tmp_path: Path) -> None:
     _, board = made
     keys = [key for key in board.done_keys() if board.spec(key).env.label == "flat"]
     (key,) = [one for one in keys if board.spec(one).agent.label == "AMM" and board.spec(one).repetition == 1]
-    assert audit_near_limit(board, Store(tmp_path / "near"), SerialExecutor(), lambda _: None) == 2
+    audit_near_limit(board, Store(tmp_path / "near"), SerialExecutor(), lambda _: None)
     board = write_board(audited(), Path(shutil.copytree(board.directory, tmp_path / "board")), Store(tmp_path / "near"))
-    report = check_board(board, keys, tmp_path / "same", SerialExecutor())
-    assert {(verdict.level, verdict.text) for verdict in report.verdicts} == {
-        ("identical", "identical, as is its audit")
-    }, "at every evaluation too"
+    report = check_board(board, keys, SerialExecutor())
+    assert {(verdict.level, verdict.text) for verdict in report} == {("identical", "identical, as is its audit")}, (
+        "at every evaluation too"
+    )
     changed = with_audit(board, key, None, half_width=2.0)
-    (verdict,) = check_board(changed, [key], tmp_path / "other", SerialExecutor()).verdicts
+    (verdict,) = check_board(changed, [key], SerialExecutor())
     assert verdict.level == "disagrees"
     assert verdict.text.startswith("identical; its audit differs: half_width was 2.0, and is ")
     stated = kept_audits(board, [key])[key]
     near = with_audit(board, key, "another", half_width=stated.half_width * (1 + 1e-6))
-    (verdict,) = check_board(near, [key], tmp_path / "near-again", SerialExecutor()).verdicts
+    (verdict,) = check_board(near, [key], SerialExecutor())
     assert (verdict.level, verdict.text) == ("agrees", "identical; its audit within 0.001")
 
 
@@ -264,18 +261,19 @@ def test_a_run_that_plays_otherwise_keeps_its_audit(
     made: tuple[Store, Board], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, board = made
-    monkeypatch.setattr(near_limit_module, "trace_digest", lambda _: "of another trace")
+    monkeypatch.setattr(make_module, "trace_digest", lambda _: "of another trace")
     said: list[str] = []
     results = Store(tmp_path / "results")
-    assert audit_near_limit(board, results, SerialExecutor(), said.append) == 0
-    assert said[1].startswith("  and 2 are not, such as AMM on flat, repetition 1 plays otherwise than on the board")
+    audit_near_limit(board, results, SerialExecutor(), said.append)
+    assert said[0] == "near the limit: 0 of 2 runs measured after every turn"
+    assert said[1].startswith("  not AMM on ")
     assert AuditStore(results.directory).keys() == set()
 
 
 def test_a_row_of_which_runs_are_missing_waits(made: tuple[Store, Board], tmp_path: Path) -> None:
     store, _ = made
     more = audited().model_copy(update={"repetitions": 4})
-    assert near_limit(write_board(more, tmp_path / "board", store)) == {}
+    assert near_limit(write_board(more, tmp_path / "board", store)) == []
 
 
 def test_a_suite_with_a_plan_is_audited_whoever_plays_it(tmp_path: Path) -> None:

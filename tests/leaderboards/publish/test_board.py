@@ -20,8 +20,8 @@ from leaderboards.archive.keep import keep
 from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board, rivals_of
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
+from leaderboards.publish.check import renew
 from leaderboards.publish.make import play_board, write_board
-from leaderboards.publish.renew import renew
 from leaderboards.score.kept_scores import scores_of
 from leaderboards.score.scores import best_times
 from leaderboards.score.summary import score_table, summarise

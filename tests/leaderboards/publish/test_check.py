@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gpbandit_envs.datasets import DataError
@@ -19,12 +18,10 @@ from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
 from leaderboards.publish.check import check_board
-from leaderboards.publish.lite import TOP, agreement, block_ranks, choose_lite, lite_choice
 from leaderboards.publish.make import play_board, write_board
-from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
-from leaderboards.verify.replay import sample
+from leaderboards.verify.choose import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.executors import SerialExecutor
 from tests.leaderboards.publish.boards import REPETITIONS, small_suite
@@ -73,18 +70,18 @@ def test_the_sample_follows_from_the_commit(made: Made) -> None:
 
 def test_the_same_machine_gives_the_same_runs(made: Made, tmp_path: Path) -> None:
     _, board = made
-    report = check_board(board, sample(board.entries(), "a", 0.2), tmp_path, SerialExecutor())
-    assert {verdict.level for verdict in report.verdicts} == {"identical"}
-    assert report.stale == {}
+    verdicts = check_board(board, sample(board.entries(), "a", 0.2), SerialExecutor())
+    assert {verdict.level for verdict in verdicts} == {"identical"}
+    assert board.stale() == {}
 
 
 def test_another_number_on_the_same_machine_disagrees(own: Board, tmp_path: Path) -> None:
     board = changed_total(own, 1.01, None)
     t = board.kept_times(board.spec(keys_of(board, "d = 1", 1)[0]).task)
     assert t is not None
-    report = check_board(board, [*keys_of(board, "d = 1", 1), *keys_of(board, "d = 2", 1)], tmp_path, SerialExecutor())
-    assert [verdict.level for verdict in report.verdicts] == ["disagrees", "identical"]
-    assert report.verdicts[0].text == (
+    verdicts = check_board(board, [*keys_of(board, "d = 1", 1), *keys_of(board, "d = 2", 1)], SerialExecutor())
+    assert [verdict.level for verdict in verdicts] == ["disagrees", "identical"]
+    assert verdicts[0].text == (
         f"the same to evaluation {t[29]}, then apart, with the same loops of the same libraries"
     )
 
@@ -92,9 +89,9 @@ def test_another_number_on_the_same_machine_disagrees(own: Board, tmp_path: Path
 @pytest.mark.parametrize(("factor", "level"), [(1.02, "agrees"), (1.5, "disagrees")])
 def test_on_another_machine_further_repetitions_judge(own: Board, tmp_path: Path, factor: float, level: str) -> None:
     board = changed_total(own, factor, "another")
-    report = check_board(board, keys_of(board, "d = 1", 1), tmp_path, SerialExecutor())
-    assert [verdict.level for verdict in report.verdicts] == [level] * 5
-    assert "over 5 repetitions cumulative regret differs most, by" in report.verdicts[0].text
+    verdicts = check_board(board, keys_of(board, "d = 1", 1), SerialExecutor())
+    assert [verdict.level for verdict in verdicts] == [level] * 5
+    assert "over 5 repetitions cumulative regret differs most, by" in verdicts[0].text
 
 
 def test_the_list_says_what_a_board_lacks(
@@ -160,8 +157,8 @@ def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
 
     monkeypatch.setattr("leaderboards.verify.verify.build_agent", build)
     keys = [key for key in own.done_keys() if own.spec(key).repetition == 0]
-    report = check_board(own, keys, tmp_path / "again", SerialExecutor())
-    found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in report.verdicts}
+    verdicts = check_board(own, keys, SerialExecutor())
+    found = {(own.spec(verdict.key).agent.id, verdict.level, verdict.text) for verdict in verdicts}
     assert found == {
         ("EpsGreedy", NOT_HERE, "Eps is not installed: pip install eps"),
         ("Uniform", "identical", "identical"),
@@ -207,57 +204,3 @@ def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys
     assert execute(["board", "pack", "small", "--out", str(tmp_path / "x.zip")]) == 0
     address = capsys.readouterr().out.strip()
     assert address.startswith(f"{tmp_path / 'x.zip'}#sha256=")
-
-
-# ---- lite suites ----
-
-
-def test_ranks_are_those_of_the_scores(made: Made) -> None:
-    summary = summarise(made[1])
-    tasks, agents, ranks = block_ranks(summary)
-    assert ranks.shape == (2, REPETITIONS, 3)
-    finals = [summary.scores[tasks[1], agent].finals["cumulative_regret"][3] for agent in agents]
-    np.testing.assert_array_equal(np.argsort(ranks[1, 3]), np.argsort(finals))
-
-
-def test_a_part_is_compared_with_the_rest_of_the_board() -> None:
-    """Task 0 ranks agents as the rest does, task 1 backwards, and tasks 2 and 3 almost as task 0."""
-    whole = np.arange(1.0, 9.0)
-    rng = np.random.default_rng(0)
-    tasks = [whole, whole[::-1], whole[[1, 0, 2, 3, 5, 4, 6, 7]], whole[[0, 2, 1, 3, 4, 6, 5, 7]]]
-    ranks = np.stack([[task + rng.normal(0, 0.01, 8) for _ in range(4)] for task in tasks])
-    good, bad = agreement(ranks, [0], 2), agreement(ranks, [1], 2)
-    # Among four tasks of which one goes backwards, two of the rest agree with the first.
-    assert good.whole.estimate > 0.7
-    assert good.whole.low > 0
-    assert bad.whole.estimate < -0.7
-    assert bad.whole.high < -0.5
-    # No part agrees with the rest because it is in it: alone against its opposite, a task has nothing of itself there.
-    assert agreement(ranks[:2], [0], 2).whole.estimate == pytest.approx(-1.0)
-
-
-def test_agreement_among_the_leaders_is_told_apart() -> None:
-    """A task that has the many weak agents right and the leaders backwards."""
-    rest = np.arange(1.0, 41.0)
-    wrong = np.concatenate([rest[:TOP][::-1], rest[TOP:]])
-    ranks = np.repeat(np.stack([wrong, rest, rest])[:, None], 4, axis=1)
-    found = agreement(ranks, [0], 4)
-    assert found.whole.estimate > 0.8
-    assert found.top == pytest.approx(-1.0)
-
-
-@pytest.mark.no_cover
-def test_a_lite_suite_states_its_agreement(made: Made) -> None:
-    summary = summarise(made[1])
-    choice = choose_lite(summary, 1, 2)
-    assert len(choice.tasks) == 1
-    assert (choice.repetitions, choice.whole, choice.agents) == (2, REPETITIONS, 3)
-    tau = choice.agrees.whole
-    assert tau.low <= tau.estimate <= tau.high == pytest.approx(1.0)
-    assert all(-1 <= value <= 1 for value in (*choice.held_out, *choice.random))
-    assert lite_choice(summary, choice.tasks, 2).agrees == choice.agrees
-    with pytest.raises(ValueError, match="chosen: expected some of"):
-        lite_choice(summary, list(summary.tasks), 2)
-    assert choose_lite(summary, 1, 2, ["d = 2"]).tasks == ("d = 2",)
-    with pytest.raises(ValueError, match="n_tasks: expected at most 1"):
-        choose_lite(summary, 2, 2)

@@ -38,7 +38,6 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
         "board/small/files/datasheet.md",
         "board/small/files/croissant.json",
         "board/small/files/runs.csv",
-        "board/small/files/curves.parquet",
     ):
         assert f'href="{link}"' in text
         assert (front.parent / link).is_file()

@@ -17,10 +17,8 @@ from leaderboards.archive.read import Board, board_of, pack_board
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.publish.lite import block_ranks
 from leaderboards.publish.make import _forget_stale, _note, file_names, write_board
 from leaderboards.publish.submission import Submission, SubmittedAgent, accept
-from leaderboards.score.summary import summarise
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
 from leaderboards.work.executors import SerialExecutor
@@ -204,17 +202,3 @@ def test_a_path_is_that_board_and_not_the_one_of_the_package(own: Board, tmp_pat
     shutil.copytree(own.directory, mine)
     part = small_suite("part", repetitions=2).model_copy(update={"part_of": "small"})
     assert board_of(str(mine), part).directory == mine
-
-
-def test_rankings_that_have_nothing_in_common_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected finished runs of one task or more"):
-        block_ranks(summarise(Store(tmp_path / "none")))
-    suite = tiny([{"id": "Uniform"}, {"id": "Random"}])
-    store = Store(tmp_path / "res")
-    apart = [spec for spec in suite.specs() if (spec.agent.id == "Uniform") == (spec.repetition == 0)]
-    run_missing(apart, store, SerialExecutor())
-    store.write_suite(suite)
-    with pytest.raises(
-        ValueError, match="two agents or more with a repetition of every task in common, got 2 agents with 0"
-    ):
-        block_ranks(summarise(store))

@@ -96,7 +96,7 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     assert sorted(path.name for path in (made / "code").iterdir()) == [f"{module}.py", f"{module}_helper.py"]
     text = (made / "PULL_REQUEST.md").read_text()
     assert f"gpbandit run small.toml --agent {id} --against board" in text
-    assert "| **Mine** |" in text
+    assert "| cumulative regret | **Mine** |" in text
     for name in ("Uniform", "EpsGreedy", "GP-UCB, width 2"):
         assert f"| {name} |" in text
     assert execute(["verify", "res-submission", "--yes", "--sample", "3", "--seed", "abc", "--workers", "1"]) == 0
@@ -504,8 +504,8 @@ def test_instances_that_differ_by_rounding_are_accepted(
     opened = open_submission(folder / "sub", tmp_path / "a")
     now = accept(opened, own.directory, verified=True, by="someone", code="somewhere")
     assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
-    report = check_board(now, sorted(own.done_keys())[:6], tmp_path / "again", SerialExecutor())
-    assert {verdict.level for verdict in report.verdicts} == {"identical"}
+    report = check_board(now, sorted(own.done_keys())[:6], SerialExecutor())
+    assert {verdict.level for verdict in report} == {"identical"}
 
 
 def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(

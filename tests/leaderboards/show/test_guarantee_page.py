@@ -11,9 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
-from leaderboards.audit.kept import kept_audits
-from leaderboards.audit.price import price_of
+from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board, price_of
+from leaderboards.audit.store import kept_audits
 from leaderboards.cli.app import app
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import parse_suite

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from leaderboards.archive.read import board
-from leaderboards.cli.trust import say_screen
+from leaderboards.cli.screen import say_screen
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store

@@ -29,7 +29,7 @@ from leaderboards.score.scores import subsample_times
 from leaderboards.score.theory import MOST_PULLS, bound_at
 from leaderboards.verify.verify import compare
 
-__all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "Replayed", "RunAudit", "audit_run"]
+__all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "RunAudit", "audit_run", "replayed"]
 
 CHECKPOINTS = 30
 """Default number of checkpoints of a run."""
@@ -42,61 +42,25 @@ class ReplayError(Exception):
     """A run cannot be replayed; the text says why."""
 
 
-class Replayed:
-    """A run that is played again.
+@contextmanager
+def replayed(spec: RunSpec) -> Iterator[Loop]:
+    """The run `spec` again, before its first turn; its environment is closed in the end.
 
-    Args:
-        spec: The run.
-        loop: Both sides, before the first turn.
-
-    Attributes:
-        spec: The run.
-        loop: Both sides, as of now.
+    Raises:
+        ReplayError: if the spec describes objects, or agent and environment do not fit.
+        Exception: whatever building either side raises.
     """
-
-    def __init__(self, spec: RunSpec, loop: Loop) -> None:
-        self.spec = spec
-        self.loop = loop
-
-    @classmethod
-    @contextmanager
-    def of(cls, spec: RunSpec) -> Iterator[Replayed]:
-        """The run `spec` at its beginning; its environment is closed in the end.
-
-        Raises:
-            ReplayError: if the spec describes objects, or agent and environment do not fit.
-            Exception: whatever building either side raises.
-        """
-        if not spec.rebuildable:
-            raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
-        with one_blas_thread():
-            try:
-                loop = begin(spec)
-            except IncompatibleError as error:
-                raise ReplayError(str(error)) from None
-            try:
-                yield cls(spec, loop)
-            finally:
-                loop.env.close()
-
-    def until(self, times: Int[np.ndarray, " p"]) -> Iterator[int]:
-        """Play on, and stop after the first turn that reaches each of `times`; yields the evaluations so far.
-
-        A batch that reaches several times at once is one stop. What remains after the last time is played too.
-        """
-        due = iter(times.tolist())
-        end = self.spec.horizon + 1
-        upcoming = next(due, end)
-        while not self.loop.finished:
-            self.loop.turn()
-            if self.loop.t < upcoming:
-                continue
-            yield self.loop.t
-            upcoming = next((t for t in due if t > self.loop.t), end)
-
-    def trace(self) -> pd.DataFrame:
-        """The rows of the trace so far, as in a record."""
-        return self.loop.trace.frame(self.loop.t)
+    if not spec.rebuildable:
+        raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
+    with one_blas_thread():
+        try:
+            loop = begin(spec)
+        except IncompatibleError as error:
+            raise ReplayError(str(error)) from None
+        try:
+            yield loop
+        finally:
+            loop.env.close()
 
 
 @dataclass(frozen=True)
@@ -113,7 +77,7 @@ class AuditFacts:
         on_box: Whether they are points of a box.
         sampled: Arms at which sketched and exact variances were compared.
         differs: Where the replay left the stored trace; "" if nowhere.
-        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width, or in audits of old versions.
+        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width.
         theorem: Source of the theorem behind the width; "" without one.
         refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
         over_conic: Half-width of the band at the end over that of CMM, the tightest one on the same assumptions:
@@ -121,8 +85,7 @@ class AuditFacts:
         regret_bound: The number that the policy's theorem has for its cumulative regret at the end, unit of the reward;
             None where there is none.
         regret_held: Whether the regret of this run is within it; None where either is unknown.
-        every_turn: Whether a checkpoint followed every turn, so that nothing was missed; in audits of old versions only
-            where it is known.
+        every_turn: Whether a checkpoint followed every turn, so that nothing was missed.
     """
 
     width: Text
@@ -180,13 +143,14 @@ def audit_run(
         ReplayError: if the run cannot be played again.
         ValueError: if a number is out of range, or what the agent predicts is no band.
     """
-    with Replayed.of(spec) as replayed:
+    with replayed(spec) as loop:
         audit = Audit(spec, checkpoints, sampled, conic)
-        audit.begins(replayed.loop)
-        for _ in replayed.until(audit.times):
-            audit.turned(replayed.loop)
-        differs = compare(stored, replayed.trace()) if stored is not None else None
-        return audit.result(replayed.loop, differs or "")
+        audit.begins(loop)
+        while not loop.finished:
+            loop.turn()
+            audit.turned(loop)
+        differs = compare(stored, loop.trace.frame(loop.t)) if stored is not None else None
+        return audit.result(loop, differs or "")
 
 
 class Audit:

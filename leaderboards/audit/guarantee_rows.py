@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from leaderboards.audit.kept import kept_audits, measured_throughout
+from leaderboards.audit.store import kept_audits, measured_throughout
 from leaderboards.audit.validity import Count, Verdict, judge
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AuditPlan

@@ -9,7 +9,7 @@ import pytest
 import leaderboards
 from agents.exact.gp_ucb import GPUCB
 from leaderboards.audit.measure import BAND_COLUMNS, SKETCH_COLUMNS
-from leaderboards.audit.replay import Replayed, ReplayError, audit_run
+from leaderboards.audit.run_audit import ReplayError, audit_run, replayed
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.scores import subsample_times
 from leaderboards.verify.verify import compare
@@ -36,32 +36,25 @@ def test_what_is_played_again_is_the_run_looked_at_or_not(agent: Ref, feedback: 
         (ENV.id, dict(ENV.kwargs)), (agent.id, dict(agent.kwargs)), 2, 25, seed=5, feedback=feedback
     )
     assert played.status == "done"
-    with Replayed.of(spec(agent, feedback)) as replayed:
-        for _ in replayed.until(np.array([1, 7, 25])):
-            replayed.loop.agent.predict(ENV_ARMS)
-        assert compare(played.trace, replayed.trace()) is None
+    with replayed(spec(agent, feedback)) as loop:
+        while not loop.finished:
+            loop.turn()
+            loop.agent.predict(ENV_ARMS)
+        assert compare(played.trace, loop.trace.frame(loop.t)) is None
 
 
 ENV_ARMS = np.linspace(0, 1, 30)[:, None]
 
 
-def test_it_stops_at_the_times_asked_for_and_plays_to_the_end() -> None:
-    with Replayed.of(spec(Ref("GP-UCB"))) as replayed:
-        assert list(replayed.until(np.array([1, 4, 9]))) == [1, 4, 9]
-        assert replayed.loop.finished
-        assert replayed.loop.t == 25
-
-
-def test_a_batch_goes_past_several_times_and_is_looked_at_once() -> None:
-    batched = Ref("GP-BUCB", {"batch_size": 10})
-    with Replayed.of(spec(batched)) as replayed:
-        assert list(replayed.until(np.array([1, 4, 9, 12, 25]))) == [10, 20, 25]
+def test_a_batch_goes_past_several_checkpoints_and_is_looked_at_once() -> None:
+    rows = audit_run(spec(Ref("GP-BUCB", {"batch_size": 10})), checkpoints=25).checkpoints
+    assert rows["t"].tolist() == [10, 20, 25]
 
 
 def test_what_cannot_be_played_again_says_why() -> None:
-    with pytest.raises(ReplayError, match="made by hand"), Replayed.of(spec(Ref("object:x:Y"))):
+    with pytest.raises(ReplayError, match="made by hand"), replayed(spec(Ref("object:x:Y"))):
         pass
-    with pytest.raises(ReplayError, match="delayed feedback"), Replayed.of(spec(Ref("GP-UCB"), "delay:2")):
+    with pytest.raises(ReplayError, match="delayed feedback"), replayed(spec(Ref("GP-UCB"), "delay:2")):
         pass
 
 

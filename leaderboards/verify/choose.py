@@ -1,47 +1,17 @@
-"""Choose runs of a results folder, and play them again: what `gpbandit verify` decides before it prints."""
+"""Which runs of a results folder are played again."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from leaderboards.play.plugins import load_plugins
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
-from leaderboards.verify.verify import NOT_HERE, Level, Verdict, played_portably, verify
-from leaderboards.work.executors import LocalExecutor
 
-__all__ = ["Replay", "choose", "drawn", "replay", "sample"]
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What playing runs again has found.
-
-    Attributes:
-        verdicts: One a run, further repetitions without which others could not be judged included.
-    """
-
-    verdicts: tuple[Verdict, ...]
-
-    def count(self, level: Level) -> int:
-        """How many runs were found to be so."""
-        return sum(verdict.level == level for verdict in self.verdicts)
-
-    @property
-    def agree(self) -> int:
-        """How many runs are what their records say."""
-        return self.count("identical") + self.count("agrees")
-
-    @property
-    def differing(self) -> int:
-        """How many disagree or are undecided; what cannot be played here is not among them."""
-        return len(self.verdicts) - self.agree - self.count(NOT_HERE)
+__all__ = ["choose", "drawn", "sample"]
 
 
 def choose(store: Store, rows: Sequence[str] = ()) -> list[str]:
@@ -98,28 +68,3 @@ def drawn(keys: Sequence[str], n: int | None, seed: str | None = None) -> list[s
     if seed is not None:
         return sample(keys, seed, n / len(keys))[:n]
     return [keys[i] for i in np.linspace(0, len(keys) - 1, n).round().astype(int)]
-
-
-def replay(
-    store: Store, keys: Sequence[str], scratch: Path, workers: int = 1, code: Path | None = None, *, isolated: bool
-) -> Replay:
-    """Play the runs `keys` again in worker processes, with portable loops if all of them were, and judge them.
-
-    Args:
-        store: Where their records are; what agrees is marked as verified there.
-        keys: Which runs.
-        scratch: An empty folder, where they are played.
-        workers: Runs at a time.
-        code: The folder where workers find modules that this process does not.
-        isolated: Whether each agent plays in a process without the environment.
-
-    Raises:
-        KeyError: if there is no such run.
-        OSError: if a folder cannot be written.
-    """
-    load_plugins()
-    executor = LocalExecutor(workers, code=code, portable=played_portably(store, keys))
-    try:
-        return Replay(tuple(verify(store, keys, scratch, executor, code, isolated=isolated)))
-    finally:
-        executor.close()

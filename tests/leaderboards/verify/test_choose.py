@@ -9,8 +9,7 @@ import pytest
 from leaderboards.play.spec import Ref
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
-from leaderboards.verify.replay import Replay, choose, drawn, sample
-from leaderboards.verify.verify import NOT_HERE, Level, Verdict
+from leaderboards.verify.choose import choose, drawn, sample
 from tests.leaderboards.folders import folder
 
 
@@ -64,9 +63,3 @@ def test_a_sample_is_even_or_follows_from_a_text() -> None:
         drawn(keys, 0)
     with pytest.raises(ValueError, match=r"share: expected a number above 0 and at most 1, got 1\.5"):
         sample(keys, "a", 1.5)
-
-
-def test_what_cannot_be_played_here_differs_from_nothing() -> None:
-    levels: list[Level] = ["identical", "agrees", "undecided", "disagrees", NOT_HERE, NOT_HERE]
-    found = Replay(tuple(Verdict(str(i), level, True, "") for i, level in enumerate(levels)))
-    assert (found.agree, found.differing, found.count(NOT_HERE)) == (2, 2, 2)
