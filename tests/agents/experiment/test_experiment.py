@@ -901,37 +901,22 @@ class TestFilesThatWereEdited:
             Experiment.load(path)
         assert message in str(refused.value)
 
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (lambda setup: setup["parameters"][0]["labels"].append("w"), "s: expected a range, or choices, that fit"),
-            (lambda setup: setup["parameters"][0]["choices"].append("w"), "s: expected a range, or choices, that fit"),
-            (lambda setup: setup["parameters"][1]["labels"].append(0.4), "n: expected a range, or choices, that fit"),
-            (lambda setup: setup["parameters"][1].update(high=3), "n: expected a range, or choices, that fit"),
-            (
-                lambda setup: setup["constraints"][0].update(text="n + x <= 0.2"),
-                "constraint 'n + x <= 0.2': expected a text that says the same as 'n + x <= 0.9'",
-            ),
-            (
-                lambda setup: setup["constraints"][1].update(high=0.4),
-                "constraint '0.1 <= x - 2 * n': expected a text that says the same as '-1 x + 2 n <= 0.4'",
-            ),
-            (
-                lambda setup: setup["constraints"][2]["linear"].update(n=2.0),
-                "constraint '3 n + x >= -1.5': expected a text that says the same as '-1.5 <= 2 n + x'",
-            ),
-        ],
-    )
-    def test_what_is_there_twice_has_to_agree(self, change: Any, message: str, tmp_path: Path) -> None:
+    def test_everything_is_there_once(self, tmp_path: Path) -> None:
         parameters = {"s": ["u", "v"], "n": [0.1, 0.2], "x": (0, 1)}
         constraints = ["n + x <= 0.9", "0.1 <= x - 2 * n", ({"n": 3, "x": 1}, ">=", -1.5)]
-        path = Experiment(parameters, constraints=constraints).save(tmp_path / "lab.json")
-        content = json.loads(path.read_text())
-        assert Experiment.load(path).ask() == Experiment(parameters, constraints=constraints).ask()
-        change(content["setup"])
-        path.write_text(json.dumps(content))
-        with pytest.raises(ValueError, match=re.escape(f"{path}: its setup cannot be read (ValueError: {message}")):
-            Experiment.load(path)
+        lab = Experiment(parameters, constraints=constraints)
+        path = lab.save(tmp_path / "lab.json")
+        again, setup = Experiment.load(path), json.loads(path.read_text())["setup"]
+        assert setup["parameters"][:2] == [{"name": "s", "labels": ["u", "v"]}, {"name": "n", "labels": [0.1, 0.2]}]
+        assert setup["constraints"] == [
+            {"text": "n + x <= 0.9"},
+            {"text": "0.1 <= x - 2 * n"},
+            {"linear": {"n": 3.0, "x": 1.0}, "low": -1.5},
+        ]
+        for one in (lab, again):
+            with pytest.raises(ValueError, match=r"expected it under 'n \+ x <= 0.9', got 1.2"):
+                one.tell({"s": "u", "n": 0.2, "x": 1.0}, 0.0)
+        assert again.ask() == lab.ask()
 
     @pytest.mark.parametrize(
         ("change", "message"),
