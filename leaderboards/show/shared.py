@@ -228,8 +228,13 @@ class Site:
 
     def origin(self, task: str, agent: str) -> str:
         """How many runs of a task and agent are verified or submitted; "" if all are of this folder."""
-        counts = self._standings.get((task, agent), Counter())
-        return ", ".join(f"{counts[word]} {word}" for word in ("verified", "submitted") if counts.get(word))
+        counts = {word: self._standings[task, agent, word] for word in ("verified", "submitted")}
+        return ", ".join(f"{n} {word}" for word, n in counts.items() if n)
+
+    @functools.cached_property
+    def _standings(self) -> Counter[tuple[str, str, str]]:
+        done = self.summary.runs[self.summary.runs["status"] == "done"]
+        return Counter(zip(done["task"], done["agent"], done["standing"]))
 
     @functools.cached_property
     def code_files(self) -> dict[str, str]:
@@ -244,15 +249,6 @@ class Site:
     def target_times(self) -> dict[str, dict[str, np.ndarray]]:
         """Times to the targets by task and agent, see `leaderboards.score.targets.task_times`."""
         return {task: task_times(self.summary, task, self.shown.on(task)) for task in self.summary.tasks}
-
-    @functools.cached_property
-    def _standings(self) -> dict[tuple[str, str], Counter[str]]:
-        runs = self.summary.runs
-        elsewhere = runs[(runs["status"] == "done") & (runs["standing"] != "local")]
-        found: dict[tuple[str, str], Counter[str]] = {}
-        for task, agent, standing in zip(elsewhere["task"], elsewhere["agent"], elsewhere["standing"]):
-            found.setdefault((task, agent), Counter())[standing] += 1
-        return found
 
     def why_missing(self, task: str, agent: str) -> dict[str, Any] | None:
         """The main reason why a task and agent have no score: failed runs come before missing ones."""
