@@ -23,7 +23,7 @@ class Saved:
     Attributes:
         env: The environment.
         agent: The agent's `state_dict()`.
-        loop: What `Loop.snapshot` gave.
+        loop: What `Loop.state_dict` gave.
     """
 
     env: gym.Env[Any, Any]
@@ -50,7 +50,7 @@ class Saving(Protocol):
         """Whether it is time to save."""
 
     def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
-        """Keep the state of a run between two turns, with a snapshot of its loop."""
+        """Keep the state of a run between two turns, with that of its loop."""
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -70,7 +70,6 @@ __all__ = [
     "NO_OPTIMUM",
     "NO_REGRET",
     "Loop",
-    "LoopState",
     "begin",
     "instance_data",
     "instance_env",
@@ -133,7 +132,7 @@ def begin(
         loop = Loop(played, agent, problem, channel, spec.horizon)
         if saved is not None:
             agent.load_state_dict(saved.agent)
-            loop.restore(saved.loop)
+            loop.load_state_dict(saved.loop)
         elif problem.contexts:
             loop.offer(loop.offered(info))
     except BaseException:
@@ -336,7 +335,7 @@ def run_on(
                 if watch is not None:
                     watched += _timed(watch.turned, loop)
                 if checkpoint is not None and checkpoint.due():
-                    checkpoint.save(loop.env, agent, loop.snapshot())
+                    checkpoint.save(loop.env, agent, loop.state_dict())
             if watch is not None:
                 watched += _timed(watch.ends, loop)
     except _STOPS:
@@ -489,15 +488,15 @@ class Loop:
             if turns.t == turns.chosen:
                 return
 
-    def snapshot(self) -> LoopState:
+    def state_dict(self) -> dict[str, Any]:
         """The state of the loop between two turns, without agent and environment."""
-        return LoopState(self.turns.state_dict(), self.trace.state_dict(), self._offered)
+        return {"turns": self.turns.state_dict(), "trace": self.trace.state_dict(), "offered": self._offered}
 
-    def restore(self, state: LoopState) -> None:
-        """Resume from a snapshot of a loop of the same run."""
-        self.turns.load_state_dict(state.turns)
-        self.trace.load_state_dict(state.trace)
-        self._offered = state.offered
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state of a loop of the same run."""
+        self.turns.load_state_dict(state["turns"])
+        self.trace.load_state_dict(state["trace"])
+        self._offered = state["offered"]
 
     def _evaluate(self, t: int, action: Any) -> None:
         turns, trace = self.turns, self.trace
@@ -571,12 +570,3 @@ class Loop:
             recommended = check_recommendation(self.agent.recommend(), self.problem, self._offered)
             diagnostics = self.agent.diagnostics()
         self.trace.state(self.turns.t - 1, self.oracle.regret(recommended), diagnostics)
-
-
-@dataclass(frozen=True)
-class LoopState:
-    """The state of a `Loop` between two turns: that of its turns and its trace, and which arms are offered."""
-
-    turns: dict[str, Any]
-    trace: dict[str, Any]
-    offered: np.ndarray | None = None
