@@ -94,7 +94,7 @@ def architectures(bench: str) -> Iterator[Claim]:
                 f"Batches of {agent} grow linearly ({initial} initial data).",
                 batch_growth(row(agent), before),
                 at_least(0.8),
-                note="Linear is read as a power of at least 0.8; t counts the initial data.",
+                note="t counts the initial data.",
             )
     yield from _costs("informed", "2,000", informed, "section 5; Fig. 3")
     yield from _costs("plain", "no", plain, "appendix D.2; Fig. 7")

@@ -72,7 +72,6 @@ def _versions(curves: str, fixed: str, full: str, beta: int | None = None) -> It
             more_regret(f"Fixed {B}-BPE", f"{B}-BPE", row=row),
             at_least(0.25),
             quick=B == 3 and beta is None,
-            note="Highly suboptimal is read as at least 25 % more.",
         )
     text = "gap in regret at B = 3 less that at B = 6, over the regret of 3-BPE"
     yield Claim(
@@ -89,7 +88,6 @@ def _versions(curves: str, fixed: str, full: str, beta: int | None = None) -> It
             said("The posterior of all data reaches regrets similar to that of the batch alone", f"B = {B}"),
             more_regret(f"{B}-BPE, full", f"{B}-BPE", row=row),
             within(ALIKE),
-            note="Similar is read as within a tenth.",
         )
     text = "gap of 3-BPE over 6-BPE with the batch's data less that with all data, over the regret of 6-BPE"
     yield Claim(

@@ -79,7 +79,6 @@ def _claims() -> Iterator[Claim]:
             _AT_ONCE,
         ),
         at_most(ALIKE),
-        note="No faster is read as at most a tenth of the regret more.",
     )
     for mean in _MEANS:
         text = "extra regret under delay, BPE-Delay less GP-UCB-SDF, over the regret of BPE-Delay without delay"

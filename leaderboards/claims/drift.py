@@ -83,7 +83,6 @@ _BOUNDS = (
             share=0.5,
         ),
         at_least(0.8),
-        note="Linear is read as a power of at least 0.8.",
     ),
     Claim(
         "faster-drift-costs-more",

@@ -30,8 +30,7 @@ def _on(task: str, size: str) -> Iterator[Claim]:
             "",
             "REDS",
             "",
-            "As well is read as at most a tenth more regret than BPE; epochs of REDS double, and those of the row with "
-            "the lengths of BPE's batches are as long as those.",
+            "Epochs of REDS double, and those of the row with the lengths of BPE's batches are as long as those.",
         ),
         (
             "-same-lengths",
@@ -55,7 +54,7 @@ def _on(task: str, size: str) -> Iterator[Claim]:
         f"The regret is similar to that of the state of the art ({size}).",
         more_regret("REDS", "GP-UCB", row=row),
         at_most(ALIKE),
-        note="Similar is read as at most a tenth more. The paper's text could not be consulted beyond its abstract and "
+        note="The paper's text could not be consulted beyond its abstract and "
         "summaries of it; the tasks are ours. Tried with the lengths of BPE's batches on 2,500 and 20,000 arms: "
         "T = 10,000, where the ratio is larger still, as GP-UCB's regret hardly grows any more; a width of 1, which "
         "leaves it on the first and with which GP-UCB fails in some runs on the second. BPE is farther from GP-UCB: "

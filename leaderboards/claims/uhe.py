@@ -109,7 +109,6 @@ def _comparable(reading: Reading, problem: str, rival: str, source: str) -> Clai
         f"UHE-BO performs comparably to {rival}, or better, on {problem}.",
         reading.simple(rival, problem),
         at_most(ALIKE),
-        note="Comparable is read as at most 10 % of random search's simple regret more.",
     )
 
 
@@ -165,7 +164,6 @@ def _times(reading: Reading, problem: str, quick: bool = True) -> Iterator[Claim
         f"UHE-BO's run time is similar to that of MAP, on {problem}.",
         faster(plain, ours, text="log10 of the policy's seconds, UHE-BO over MAP-UCB"),
         within(math.log10(2)),
-        note="Similar is read as within a factor of 2.",
     )
     yield Claim(
         f"{problem}-faster-than-mcmc".lower(),
@@ -174,7 +172,6 @@ def _times(reading: Reading, problem: str, quick: bool = True) -> Iterator[Claim
         faster(ours, mcmc, text="log10 of the policy's seconds, MCMC-UCB over UHE-BO"),
         at_least(math.log10(5)),
         quick=quick,
-        note="Far is read as a factor of 5 or more.",
     )
 
 
