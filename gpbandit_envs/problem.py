@@ -22,7 +22,6 @@ Knowledge = Literal["oracle", "misspecified", "certified", "learned"]
 KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "certified", "learned")
 
 _SHOWN = ("kernel", "noise_std", "norm_bound", "horizon", "initial", "delay")
-_ROUNDING = 1e-12
 
 
 class Approximation(NamedTuple):
@@ -141,9 +140,10 @@ class Problem:
         prior_mean: Constant `c` that the mean is about: `kernel`, `norm_bound` and `approximations` are statements
             about the mean less `c`, unit of the reward.
         norm_bound: Upper bound on the RKHS norm of the mean under `kernel`; None if unknown. Where the mean is only
-            near the RKHS, `misspecification["sup"]` away from it, that of the function near by.
-        approximations: How near the mean is to functions of the RKHS: pairs of a norm and a distance, norms increasing
-            and distances decreasing. `pairs` says the same where only `norm_bound` is stated.
+            near the RKHS, `misspecification["sup"]` away from it, that of the function near by. It is that of a last
+            approximation without distance.
+        approximations: In place of one `norm_bound`, how near the mean is to functions of the RKHS: pairs of a norm
+            and a distance, norms increasing and distances decreasing. `pairs` reads both ways of stating it.
         horizon: Number of evaluations `T`; None if it is unknown to the policy.
         knowledge: `"oracle"` if kernel and noise are the true ones, `"misspecified"` if they are wrong, by the
             factors in `misspecification` where those are known, `"certified"` if the kernel is a choice, of which
@@ -351,38 +351,24 @@ def _check_domain(problem: Problem) -> None:
 
 
 def _check_approximations(problem: Problem) -> None:
-    """Raise unless the pairs are in order and agree with the norm bound, and derive from them what they imply."""
+    """Raise unless the pairs are in order and the norm bound is no second statement; one without distance is that."""
     for name, wrong in problem.misspecification.items():
         as_number(f"misspecification[{name!r}]", wrong, "a finite number >= 0", lambda size: size >= 0)
     pairs = _as_pairs(problem.approximations)
     object.__setattr__(problem, "approximations", pairs)
-    if not pairs:
-        return
     for one, other in pairwise(pairs):
         if not (one.norm < other.norm and one.distance > other.distance):
             raise ValueError(
                 f"approximations: expected norms that increase and distances that decrease, got {tuple(one)} before "
                 f"{tuple(other)}"
             )
-    if problem.norm_bound is None and pairs[-1].distance == 0:
+    if pairs and problem.norm_bound is None and pairs[-1].distance == 0:
         object.__setattr__(problem, "norm_bound", pairs[-1].norm)
-    if problem.norm_bound is None:
-        return
-    distances = [pair.distance for pair in pairs if pair.norm == problem.norm_bound]
-    if not distances:
+    elif pairs and problem.norm_bound is not None and pairs[-1] != (problem.norm_bound, 0.0):
         raise ValueError(
-            f"norm_bound: expected one of the norms in approximations, {[pair.norm for pair in pairs]}, got "
+            "norm_bound: expected None beside approximations, each of which has its norm and distance, got "
             f"{problem.norm_bound}"
         )
-    stated = dict(problem.misspecification)
-    sup = stated.get("sup", distances[0])
-    if abs(sup - distances[0]) > _ROUNDING * max(sup, 1.0):
-        raise ValueError(
-            f"misspecification['sup']: expected {distances[0]:g}, the distance in approximations at norm_bound, "
-            f"got {sup:g}"
-        )
-    if sup:
-        object.__setattr__(problem, "misspecification", MappingProxyType({**stated, "sup": sup}))
 
 
 def _as_pairs(given: Any) -> tuple[Approximation, ...]:

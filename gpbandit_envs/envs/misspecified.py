@@ -16,7 +16,6 @@ from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.gp import Scale, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import TableNoise
-from gpbandit_envs.problem import Approximation
 
 __all__ = ["misspecified", "rescale_lengthscales"]
 
@@ -32,7 +31,7 @@ def misspecified(recipe: EnvRecipe, misspecification: Mapping[str, float] | None
             number, the recipe does not state the quantity, or its means cannot be moved.
     """
     factors = _checked(misspecification)
-    kernel, norm, near, family = recipe.kernel, recipe.norm_bound, recipe.approximations, recipe.family
+    kernel, norm, family = recipe.kernel, recipe.norm_bound, recipe.family
     for name, stated in (("lengthscale", kernel), ("variance", kernel)):
         if name in factors and stated is None:
             raise ValueError(f"misspecification: there is no kernel in the problem whose {name} could be wrong")
@@ -56,8 +55,7 @@ def misspecified(recipe: EnvRecipe, misspecification: Mapping[str, float] | None
                 f"of knowledge {recipe.knowledge!r}"
             )
         family = NearArms(family, factors["sup"])
-        near = near if norm is None else (Approximation(norm, factors["sup"]),)
-    return replace(recipe, family=family, kernel=kernel, norm_bound=norm, approximations=near, misspecification=factors)
+    return replace(recipe, family=family, kernel=kernel, norm_bound=norm, misspecification=factors)
 
 
 def _checked(misspecification: Mapping[str, float] | None) -> dict[str, float]:

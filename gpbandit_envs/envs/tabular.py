@@ -207,7 +207,7 @@ class TableTask:
             [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
         )
         lines = [f"    {name}: {meaning}" for name, meaning in stated.get("arguments", {}).items()]
-        paragraphs = [stated["summary"], stated.get("description", ""), "\n".join(["Args:", *lines])]
+        paragraphs = [stated["summary"], stated.get("description", ""), "\n".join(["Args:", *lines] if lines else [])]
         self.__doc__ = "\n\n".join(filter(None, paragraphs))
 
     def __call__(self, **given: Any) -> EnvRecipe:
