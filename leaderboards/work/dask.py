@@ -63,9 +63,6 @@ class DaskExecutor(Executor):
                 logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connect(_CONNECT_SECONDS)
 
-    def free(self) -> int:
-        return self.workers - len(self._running)
-
     def submit(self, job: Job) -> None:
         if self._client.status != "running":
             self._connect(_PATIENCE_SECONDS)

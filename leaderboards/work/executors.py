@@ -63,12 +63,8 @@ class Executor(ABC):
     in_subprocess: bool = True
 
     @abstractmethod
-    def free(self) -> int:
-        """How many jobs may be submitted now."""
-
-    @abstractmethod
     def submit(self, job: Job) -> None:
-        """Start a job; only while `free()` is positive."""
+        """Start a job; only while fewer than `workers` are open."""
 
     @abstractmethod
     def collect(self, timeout: float) -> list[Ending]:
@@ -92,9 +88,6 @@ class SerialExecutor(Executor):
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.limits = limits
         self._job: Job | None = None
-
-    def free(self) -> int:
-        return 1 if self._job is None else 0
 
     def submit(self, job: Job) -> None:
         self._job = job
@@ -134,9 +127,6 @@ class LocalExecutor(Executor):
         self._idle: list[Any] = []
         self._running: dict[Future[list[RunOutcome]], tuple[Any, Job]] = {}
         self._stopped = StoppedWorkers()
-
-    def free(self) -> int:
-        return self.workers - len(self._running)
 
     def submit(self, job: Job) -> None:
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError

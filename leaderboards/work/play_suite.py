@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 
 from rich.console import Console
 
@@ -60,8 +61,7 @@ def play_suite(
     _adopt(suite, store, warn)
     skip_without_data(todo, store, without_data)
     begins([spec for spec in todo if spec.built.key not in without_data])
-    executor = workforce.hired()
-    try:
+    with closing(workforce.hired()) as executor:
         report = run_missing(
             [spec for spec in specs if spec.built.key not in without_data],
             store,
@@ -70,8 +70,6 @@ def play_suite(
             console=console,
             watcher=watcher,
         )
-    finally:
-        executor.close()
     report.without_data = lacking
     return report
 

@@ -225,7 +225,7 @@ class _Schedule:
     def play(self) -> Iterator[RunOutcome]:
         """Play all runs; gives each as it ends."""
         while self._pairs or self._alone or self._open:
-            while (self._pairs or self._alone) and self._executor.free():
+            while (self._pairs or self._alone) and self._open < self._executor.workers:
                 self._submit(self._take())
             for job, outcomes in self._executor.collect(_POLL_SECONDS):
                 self._open -= 1

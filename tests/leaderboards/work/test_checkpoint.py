@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -141,11 +142,8 @@ def test_a_lost_worker_resumes_inside_the_run(tmp_path: Path) -> None:
     dies = Ref(players.path(players.DiesLate), {"folder": str(counts), "at": 400})
     specs = [RunSpec(env=RKHS, agent=dies, repetition=0, horizon=500)]
     store = Store(tmp_path / "r")
-    executor = LocalExecutor(1, Limits(checkpoint=0.05))
-    try:
+    with closing(LocalExecutor(1, Limits(checkpoint=0.05))) as executor:
         assert run_missing(specs, store, executor).ended == {"done": 1}
-    finally:
-        executor.close()
     assert store.entry(specs[0].key).resumed == 1
 
 

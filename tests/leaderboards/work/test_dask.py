@@ -6,6 +6,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -60,11 +61,8 @@ def test_deaths_hangs_and_crashes_cost_their_own_runs_only(tmp_path: Path) -> No
 def test_memory_is_bounded(tmp_path: Path) -> None:
     store = Store(tmp_path)
     limits = Limits(memory=1 << 29)
-    executor = DaskExecutor(1, limits)
-    try:
+    with closing(DaskExecutor(1, limits)) as executor:
         summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
-    finally:
-        executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,14 +79,11 @@ def test_an_agent_that_changes_the_working_folder_loses_no_run(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     specs = specs_of("Uniform", Ref(players.path(players.Wanders), {"folder": str(elsewhere)}), horizon=20)
-    executor = Workforce(workers, name, Limits(checkpoint=1e-6)).hired()
-    try:
+    with closing(Workforce(workers, name, Limits(checkpoint=1e-6)).hired()) as executor:
         played, audited = Store("played"), Store("audited")
         assert run_missing(specs, played, executor).ended == {"done": 6}
         watcher = AuditWatcher(audited.directory)
         assert run_missing(specs, audited, executor, watcher=watcher).ended == {"done": 6}
-    finally:
-        executor.close()
     assert Path.cwd() == tmp_path
     assert list(elsewhere.iterdir()) == []
     for store in (played, audited):
@@ -334,11 +332,8 @@ def test_what_a_run_left_no_memory_for_is_written_and_the_next_is_watched(
 def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
     limits = Limits(memory=1 << 29)
-    executor = LocalExecutor(1, limits)
-    try:
+    with closing(LocalExecutor(1, limits)) as executor:
         summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
-    finally:
-        executor.close()
     assert summary.ended == {"done": 1, "crashed": 1}
     assert "Memory" in store.runs().query("status == 'crashed'")["reason"].iloc[0]
 
@@ -377,12 +372,8 @@ def test_agents_of_a_script_reach_the_workers(tmp_path: Path, local: LocalExecut
 @pytest.mark.parametrize("kind", [SerialExecutor, lambda: LocalExecutor(2)])
 def test_results_that_cannot_be_written_stop_the_harness(tmp_path: Path, kind: type[Executor]) -> None:
     (tmp_path / "runs").write_text("a file where the folder should be")
-    executor = kind()
-    try:
-        with pytest.raises(OSError, match="runs"):
-            run_missing(specs_of("Uniform"), Store(tmp_path), executor)
-    finally:
-        executor.close()
+    with closing(kind()) as executor, pytest.raises(OSError, match="runs"):
+        run_missing(specs_of("Uniform"), Store(tmp_path), executor)
 
 
 def test_diaries(tmp_path: Path) -> None:
