@@ -39,7 +39,6 @@ __all__ = [
     "keep_audit",
     "kept_audits",
     "measured_throughout",
-    "unaudited",
 ]
 
 _SCHEMA = 2
@@ -249,12 +248,6 @@ class _Careful:
         except Exception as error:  # a band of someone else's agent may be anything
             self._audit = None
             _log.warning("an audit is given up: %s", reason_of(error))
-
-
-def unaudited(store: Store, keys: Sequence[str]) -> list[str]:
-    """The runs among `keys` without an audit."""
-    existing = AuditStore(store.directory).keys()
-    return [key for key in keys if key not in existing]
 
 
 def audit_runs(

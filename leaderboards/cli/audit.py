@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from leaderboards.audit.conic import require_cvxpy
 from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
-from leaderboards.audit.store import AuditOutcome, audit_runs, unaudited
+from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.plugins import load_plugins
@@ -60,7 +60,8 @@ def audit(
         if repetitions is not None:
             numbers = store.runs()["repetition"]
             keys = [key for key in keys if numbers[key] < repetitions]
-        todo = keys if again else unaudited(store, keys)
+        before = set() if again else AuditStore(store.directory).keys()
+        todo = [key for key in keys if key not in before]
         ask_to_run([store.spec(key) for key in todo], yes)
         load_plugins()
         outcomes: list[AuditOutcome] = []

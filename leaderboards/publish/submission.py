@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -47,7 +47,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_since
 from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
 
-__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_traces"]
+__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_on_board"]
 
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
@@ -355,22 +355,19 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
         raise StoreError(f"{folder / LIST} is no list of a submission: {first_error(error)}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder / LIST} is no list of a submission ({type(error).__name__}: {error})") from None
-    files = [(name, sha256) for agent in listed.agents for name, sha256 in agent.files.items()]
-    for name, _ in files:
-        _check_name(name)
-    _check_code(folder / _CODE, {name for name, _ in files})
-    for name, sha256 in files:
-        _check_file(folder / _CODE, name, sha256)
+    _check_code(folder / _CODE, {name: sha256 for agent in listed.agents for name, sha256 in agent.files.items()})
     received = exchange.add(folder / _RESULTS, scratch)
     return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)
 
 
-def _check_code(code: Path, listed: Collection[str]) -> None:
-    """Check that a folder holds no link, and no file but the listed ones.
+def _check_code(code: Path, listed: Mapping[str, str]) -> None:
+    """Check that a folder holds the source files that are listed with their SHA-256, no other file and no link.
 
     Raises:
-        StoreError: if it does.
+        StoreError: if it does not.
     """
+    for name in listed:
+        _check_name(name)
     if code.is_symlink():
         raise StoreError(f"{code}: expected a folder, got a link")
     if code.exists() and not code.is_dir():
@@ -382,6 +379,15 @@ def _check_code(code: Path, listed: Collection[str]) -> None:
                 raise StoreError(f"{path}: expected files and folders, got a link")
             if name in files and path.relative_to(code).as_posix() not in listed:
                 raise StoreError(f"{path}: expected only files that {LIST} lists, which this one is not: remove it")
+    for name, sha256 in listed.items():
+        try:
+            found = hashlib.sha256(read_limited(code / name)).hexdigest()
+        except OSError as error:
+            raise StoreError(f"{code / name} cannot be read ({error.strerror}), which the submission lists") from None
+        except ValueError as error:
+            raise StoreError(f"{code / name}: {error}") from None
+        if found != sha256:
+            raise StoreError(f"{code / name} has not the hash that the submission states")
 
 
 def _check_name(name: str) -> None:
@@ -399,23 +405,6 @@ def _check_name(name: str) -> None:
             f"{_CODE}/{name}: expected a module of a name of its own, got {module!r}, which is one of Python or of "
             "this project: rename it, and play its runs anew"
         )
-
-
-def _check_file(code: Path, name: str, sha256: str) -> None:
-    """Check that a source file below `code` has its hash.
-
-    Raises:
-        StoreError: if not.
-    """
-    path = code / name
-    try:
-        found = hashlib.sha256(read_limited(path)).hexdigest()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}), which the submission lists") from None
-    except ValueError as error:
-        raise StoreError(f"{path}: {error}") from None
-    if found != sha256:
-        raise StoreError(f"{path} has not the hash that the submission states")
 
 
 def faults(submission: Submission) -> list[str]:
@@ -458,19 +447,15 @@ def is_submission(folder: Path) -> bool:
 
 
 def same_on_board(submission: Submission) -> list[str]:
-    """`same_traces` on the package's board of the suite; empty if there is none."""
-    suite = submission.store.suite()
-    if suite is None or not (board_folder(suite.part_of or suite.name) / INDEX).is_file():
-        return []
-    return same_traces(submission, board_of(BOARD, suite))
-
-
-def same_traces(submission: Submission, board: Board) -> list[str]:
-    """Submitted runs in which another agent of the board did the very same, in words, by agent.
+    """Submitted runs in which another agent of the package's board did the very same, in words, by agent.
 
     Random agents cannot, and different policies hardly do so over a whole run: either the agents are one, or the trace
     is the other's.
     """
+    suite = submission.store.suite()
+    if suite is None or not (board_folder(suite.part_of or suite.name) / INDEX).is_file():
+        return []
+    board = board_of(BOARD, suite)
     on_board = {
         (board.spec(key).task, board.spec(key).repetition, kept.digest): board.spec(key).agent
         for key in board.done_keys()

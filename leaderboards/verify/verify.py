@@ -38,7 +38,7 @@ from leaderboards.store.kept import CLOCK
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
-from leaderboards.verify.paid import PAID, paid_for
+from leaderboards.verify.recompute import RECOMPUTED, recompute
 from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
@@ -300,7 +300,7 @@ def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
     if (
         len(one) != len(other)
         or not actions
-        or any(name not in trace for trace in (one, other) for name in (*actions, *PAID))
+        or any(name not in trace for trace in (one, other) for name in (*actions, *RECOMPUTED))
     ):
         return None
     chosen = np.all([_equal(one[name].to_numpy(), other[name].to_numpy(), TOLERANCE) for name in actions], axis=0)
@@ -308,7 +308,8 @@ def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
         return None
     row = int(np.argmin(chosen))
     same = all(
-        np.allclose(one[name][:row], other[name][:row], rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True) for name in PAID
+        np.allclose(one[name][:row], other[name][:row], rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+        for name in RECOMPUTED
     )
     return row if same else None
 
@@ -417,14 +418,14 @@ def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:
     if not len(trace):
         return None
     try:
-        paid = paid_for(run.spec, trace)
+        paid = recompute(run.spec, trace)
     except Exception as error:  # whatever stepping through actions that may be invented raises
         return f"its environment does not take its actions: {' '.join(str(error).split())[:200]}"
-    missing = [name for name in PAID if name not in trace]
+    missing = [name for name in RECOMPUTED if name not in trace]
     if missing:
         return f"column {missing[0]} is missing"
     # Here and in the worker the same bits are summed, but for a change by less than this there is no gain.
-    difference = compare(trace[list(PAID)], paid.trace, TOLERANCE)
+    difference = compare(trace[list(RECOMPUTED)], paid.trace, TOLERANCE)
     if difference is not None:
         return f"not what the environment pays for its actions: {difference}"
     return other_instance(run, paid.facts, paid.data, exact)

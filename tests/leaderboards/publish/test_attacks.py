@@ -43,7 +43,7 @@ from leaderboards.store.intact import StoreError
 from leaderboards.store.provenance import Provenance
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
-from leaderboards.verify.paid import PAID
+from leaderboards.verify.recompute import RECOMPUTED
 from leaderboards.verify.verify import FEWEST, verify
 from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.executors import SerialExecutor
@@ -396,7 +396,7 @@ def test_numbers_of_one_instance_with_the_facts_of_another_are_found(tmp_path: P
     forged = replace(_stated_as(asked, lucky), facts=honest.facts, data=honest.data)
     store = Store(tmp_path / "r")
     store.write(forged)
-    assert set(PAID) <= set(forged.trace.columns)
+    assert set(RECOMPUTED) <= set(forged.trace.columns)
     (found,) = verify(store, [asked.key], tmp_path / "again", SerialExecutor())
     assert found.level == "disagrees"
 

@@ -26,7 +26,7 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.publish import submission
 from leaderboards.publish.check import check_board
-from leaderboards.publish.submission import accept, faults, make_submission, open_submission, same_traces
+from leaderboards.publish.submission import accept, faults, make_submission, open_submission, same_on_board
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
 from leaderboards.store.intact import StoreError
@@ -480,7 +480,7 @@ def test_a_submission_with_other_instances_is_not_accepted(here: Here, own: Boar
     make_submission(folder / "res", folder / "sub")
     opened = open_submission(folder / "sub", tmp_path / "a")
     assert faults(opened) == []
-    assert same_traces(opened, own) == []
+    assert same_on_board(opened) == []
     with pytest.raises(StoreError, match="had another instance than the other agents"):
         accept(opened, own.directory, verified=True, by="someone", code="somewhere")
 

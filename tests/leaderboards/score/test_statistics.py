@@ -371,7 +371,7 @@ def test_random_signs_come_close_to_all_of_them() -> None:
     assert found == pytest.approx(exact, abs=5 * (exact / 20_000) ** 0.5)
 
 
-def test_other_questions_are_not_paid_for() -> None:
+def test_other_questions_are_not_recompute() -> None:
     Y = rng(14).normal(size=(8, 12))
     Y[:, 0] -= 1.4
     family = np.zeros((12, 12), bool)

@@ -18,7 +18,7 @@ from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store import run_file
 from leaderboards.store.store import Store
-from leaderboards.verify.paid import PAID, paid_for
+from leaderboards.verify.recompute import RECOMPUTED, recompute
 from leaderboards.verify.verify import (
     FEWEST,
     SETTLED,
@@ -69,8 +69,8 @@ def verdicts_on(store: Store, directory: Path, n: int | None = None) -> list[Ver
 def with_actions(record: RunRecord, actions: np.ndarray, **others: Any) -> RunRecord:
     """The record with other actions, and what its environment pays for them."""
     trace = record.trace.assign(action=actions)
-    paid = paid_for(record.spec, trace).trace
-    return replace(record, trace=trace.assign(**{name: paid[name] for name in PAID}, **others))
+    paid = recompute(record.spec, trace).trace
+    return replace(record, trace=trace.assign(**{name: paid[name] for name in RECOMPUTED}, **others))
 
 
 def last_otherwise(record: RunRecord) -> RunRecord:
@@ -99,8 +99,8 @@ def last_otherwise(record: RunRecord) -> RunRecord:
 def test_what_is_paid_follows_from_the_actions(env: Ref, agent: str, feedback: str) -> None:
     record = run_spec(spec_of(env, agent, feedback=feedback))
     assert record.status == "done", record.reason
-    paid = paid_for(record.spec, record.trace)
-    pd.testing.assert_frame_equal(paid.trace, record.trace[list(PAID)])
+    paid = recompute(record.spec, record.trace)
+    pd.testing.assert_frame_equal(paid.trace, record.trace[list(RECOMPUTED)])
     assert (paid.facts, paid.data) == (record.facts, record.data)
 
 

@@ -20,18 +20,18 @@ from leaderboards.play.run import instance_data, stated_problem
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.streams import env_seed
 
-__all__ = ["PAID", "Paid", "paid_for"]
+__all__ = ["RECOMPUTED", "Recomputed", "recompute"]
 
-PAID = ("t", "reward", "mean", "regret", "cost")
+RECOMPUTED = ("t", "reward", "mean", "regret", "cost")
 """Columns of a trace that follow from the actions."""
 
 
 @dataclass(frozen=True)
-class Paid:
+class Recomputed:
     """What an environment pays for the actions of a trace.
 
     Attributes:
-        trace: The columns `PAID`, one row an evaluation.
+        trace: The columns `RECOMPUTED`, one row an evaluation.
         facts: Facts about the instance, as in a record.
         data: Where the instance comes from, as in a record.
     """
@@ -41,7 +41,7 @@ class Paid:
     data: InstanceData
 
 
-def paid_for(spec: RunSpec, trace: pd.DataFrame) -> Paid:
+def recompute(spec: RunSpec, trace: pd.DataFrame) -> Recomputed:
     """Step the environment of `spec`, reset on the run's seed, through the actions of a trace of one row or more.
 
     Raises:
@@ -62,6 +62,6 @@ def paid_for(spec: RunSpec, trace: pd.DataFrame) -> Paid:
             for t, action in enumerate(actions, 1):
                 reward, cost, _, mean, regret, _ = check_step(env.step(action), t, action, oracle.known)
                 paid.append((t, reward, mean, regret, cost))
-            return Paid(pd.DataFrame(paid, columns=PAID), oracle.facts(), instance_data(problem, oracle))
+            return Recomputed(pd.DataFrame(paid, columns=RECOMPUTED), oracle.facts(), instance_data(problem, oracle))
         finally:
             env.close()
