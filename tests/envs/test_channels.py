@@ -102,24 +102,6 @@ def test_constant_delay_counts_further_evaluations() -> None:
     assert deliveries(queue("delay:2"), [1.0] * 4) == [[], [], [0], [1], [2], [3]]
 
 
-# Variances m + m^2 and m; almost all of the 4000 have arrived.
-@pytest.mark.parametrize(("text", "variance"), [("geometric:3", 12.0), ("poisson:3", 3.0), ("poisson:0", 0.0)])
-def test_random_delays_have_the_stated_moments_and_are_the_same_for_all(text: str, variance: float) -> None:
-    def arrivals() -> dict[int, int]:
-        found = queue(text)
-        told: dict[int, int] = {}
-        for ticket in range(4000):
-            found.start(ticket, 1.0)
-            told |= dict.fromkeys(found.arrived(), ticket)
-        return told
-
-    first, second = arrivals(), arrivals()
-    assert first == second
-    delays = np.array([now - ticket for ticket, now in first.items()])
-    assert delays.mean() == pytest.approx(float(text[-1]), abs=4 * np.sqrt(variance / len(delays)))
-    assert delays.var() == pytest.approx(variance, rel=0.2)
-
-
 def test_workers_finish_in_order_of_time() -> None:
     # Two workers: 0 runs to time 5; 1 to 1, then 2 to 3, then 3 to 4, then 4 to 8.
     assert deliveries(queue("workers:2"), [5, 1, 2, 1, 4]) == [[], [1], [2], [3], [0], [4]]
