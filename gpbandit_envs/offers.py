@@ -85,11 +85,11 @@ class ContextOffers(Offers):
     ) -> None:
         as_word("unoffered", unoffered, ("error", "next"))
         self.unoffered, self.n_arms = unoffered, len(context_of)
-        pulls = np.bincount(context_of)
-        if (pulls == 0).any():
-            raise ValueError(f"context_of: expected an arm of each context, got none of {int(np.argmin(pulls))}")
+        sizes = np.bincount(context_of)
+        if (sizes == 0).any():
+            raise ValueError(f"context_of: expected an arm of each context, got none of {int(np.argmin(sizes))}")
         self.context_of = context_of
-        self.n_contexts = len(pulls)
+        self.n_contexts = len(sizes)
         # One mask a context for all steps; A Z bytes, an eighth of one kernel row for each context.
         self._masks = (context_of == np.arange(self.n_contexts)[:, None]).astype(np.int8)
         self._masks.flags.writeable = False

@@ -12,7 +12,7 @@
 
 from gpbandit_envs.certify.certificate import Bounds, DistanceCertificate, certify, table_hash
 from gpbandit_envs.certify.distance import Distance, distances
-from gpbandit_envs.certify.kept import find, folders, save
+from gpbandit_envs.certify.folders import find, folders, save
 
 __all__ = [
     "Bounds",
