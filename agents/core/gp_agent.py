@@ -16,7 +16,6 @@ from agents.core.fields import ModelFields
 from agents.core.finite import Offer
 from agents.core.gp_settings import GPSettings, Model
 from agents.core.guarantees import BandGuarantee, Sketch
-from agents.core.initial_design import InitialDesign, UniformDesign
 from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.space import Search
@@ -49,7 +48,6 @@ class GPAgent(ModelFields, Agent):
 
     Attributes:
         settings: The settings that the problem need not state, checked.
-        design: The initial design on arms: `n_start` uniform ones, unless `__post_init__` sets another.
         model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
         beliefs: The posterior of the episode, from `reset` on.
         current_width: Half-width of the confidence band that `predict` states, in posterior standard deviations.
@@ -72,7 +70,6 @@ class GPAgent(ModelFields, Agent):
         self.settings = GPSettings.of(self)
         self.kernel = self.settings.kernel  # built once, and picklable
         self.n_start = as_count("n_start", self.n_start, 0)
-        self.design: InitialDesign = UniformDesign(self.n_start)
         self._search = self.search()
         self.beliefs: Beliefs
         self.current_width = 1.96
@@ -114,7 +111,7 @@ class GPAgent(ModelFields, Agent):
         else:
             self.beliefs = self.arm_beliefs(data)
             if data is None:
-                self._planned = self.design.arms(self.model, problem.arms, problem.horizon, rng)
+                self._planned = self.initial_arms(problem.arms, problem.horizon)
         self.begin_batch()
 
     def data_before(self, problem: Problem) -> InitialData | None:
@@ -132,6 +129,10 @@ class GPAgent(ModelFields, Agent):
     def arm_beliefs(self, data: InitialData | None) -> ArmBeliefs[Any]:
         """The posterior of an episode on arms, given existing data."""
         return ExactBeliefs(self.problem, self.model, data)
+
+    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, " n"]:
+        """The initial design on the arms `X`, at most so many: by default `n_start` uniform ones, with replacement."""
+        return self.rng.integers(len(X), size=self.n_start if most is None else min(self.n_start, most))
 
     def begin_batch(self) -> None:
         """The next choice begins a batch: at `reset`, and after feedback, or where the last batch was given up."""

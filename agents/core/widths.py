@@ -35,7 +35,6 @@ __all__ = [
     "SEQUENTIAL_WIDTHS",
     "AbbasiYadkori",
     "AnalyticMixture",
-    "BoundedNoise",
     "CompactBayes",
     "Constant",
     "EffectiveDimension",
@@ -219,21 +218,6 @@ class CompactBayes(WidthSchedule):
         cover = c.t**2 * d * self.b * self.side * sqrt(max(log(4 * d * self.a / c.delta), 0.0))
         radius = 2 * log(2 * c.t**2 * pi**2 / (3 * c.delta)) + 2 * d * log(max(cover, 1.0))
         return c.batch_ratio * sqrt(radius)
-
-
-@dataclass(frozen=True)
-class BoundedNoise(WidthSchedule):
-    """`C sqrt(2 F^2 + 300 gamma log(t / delta)^3)` for a mean of bounded norm and noise bounded by `sqrt(lam)`.
-
-    The noise may be any martingale difference sequence. The theorem's gamma is the largest information gain of t pulls;
-    here it is the gain of the pulls themselves, as in `InformationGain`, whose constants are far smaller.
-
-    Reference: Desautels et al. (2012), Theorem 1, case 3; Srinivas et al. (2010), Theorem 3.
-    """
-
-    def __call__(self, context: WidthContext) -> float:
-        c = context
-        return c.batch_ratio * sqrt(2 * c.norm_bound**2 + 300 * c.information_gain * log(c.t / c.delta) ** 3)
 
 
 @dataclass(frozen=True)

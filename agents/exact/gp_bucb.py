@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from agents.core.batch_rules import FixedRule
 from agents.core.gp_settings import Model
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.information import greedy_information, largest_gain
-from agents.core.initial_design import UncertaintyDesign
+from agents.core.initial_design import most_uncertain
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.ucb import UCBAgent
@@ -66,10 +67,13 @@ class GPBUCB(UCBAgent):
             raise ValueError(
                 f"t_init, n_start: expected at most one of the two starts, got {self.t_init!r} and {self.n_start!r}"
             )
-        if self.t_init:
-            self.design = UncertaintyDesign(n=self.t_init)
         self.batch_rule, self.batch_ratio = FixedRule(self.batch_size), exp(self.c or 0.0)
         self.batch_size = self.batch_rule.size
+
+    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, " n"]:
+        if not self.t_init:
+            return super().initial_arms(X, most)
+        return most_uncertain(self.model, X, self.t_init if most is None else min(self.t_init, most))
 
     @property
     def _takes_gain(self) -> bool:

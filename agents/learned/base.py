@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -164,13 +163,15 @@ class LearnedAgent(SearchFields, Agent):
         """The priors of the hyperparameters of `dim` features, where none are given."""
         return HyperPrior()
 
-    @abstractmethod
     def estimate(self) -> None:
-        """Set `hyperparameters` and `prior_mean` from all data."""
+        """Set `hyperparameters` and `prior_mean` from all data: by default to their MAP estimate."""
+        self.fit_map(self.X, self.y)
 
-    @abstractmethod
     def plan_next(self) -> None:
         """Set `explores`, and bring hyperparameters and posterior up to date; called after `D_0` at new feedback."""
+        self.explores = False
+        self.estimate()
+        self.update_posterior()
 
     def record_evaluation(self, reward: float) -> None:
         """Record the reward of an evaluation after `D_0`, NaN if it failed; called before `plan_next`."""

@@ -47,14 +47,6 @@ class MAPBUCB(LearnedAgent):
     def default_prior(self, dim: int) -> HyperPrior:
         return HyperPrior.informative(dim)
 
-    def estimate(self) -> None:
-        self.fit_map(self.X, self.y)
-
-    def plan_next(self) -> None:
-        self.explores = False
-        self.estimate()
-        self.update_posterior()
-
     def observe(self, feedback: Feedback) -> None:
         order = np.argsort(feedback.tickets)
         self.failed = np.concatenate([self.failed, feedback.actions[order[feedback.failed[order]]]])

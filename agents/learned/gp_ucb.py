@@ -22,14 +22,6 @@ class MAPUCB(LearnedAgent):
 
     policy_family = "estimated kernel"
 
-    def estimate(self) -> None:
-        self.fit_map(self.X, self.y)
-
-    def plan_next(self) -> None:
-        self.explores = False
-        self.estimate()
-        self.update_posterior()
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MCMCUCB(LearnedAgent):
@@ -64,8 +56,3 @@ class MCMCUCB(LearnedAgent):
             burn_in=self.burn_in,
             samples=self.samples,
         )
-
-    def plan_next(self) -> None:
-        self.explores = False
-        self.estimate()
-        self.update_posterior()

@@ -190,11 +190,6 @@ class LBGPUCB(LearnedAgent):
         self.hyperparameters = [known]
         self.prior_mean = offset
 
-    def plan_next(self) -> None:
-        self.explores = False
-        self.estimate()
-        self.update_posterior()
-
     def diagnostics(self) -> Mapping[str, float]:
         facts = {"candidate": float(self.candidate), "active_candidates": float(len(self.active))}
         return {**super().diagnostics(), **facts}

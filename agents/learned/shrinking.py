@@ -49,11 +49,6 @@ class ShrinkingAgent(LearnedAgent):
         self.g = self._divisor()
         self.hyperparameters = [self._shrunk(self.g)]
 
-    def plan_next(self) -> None:
-        self.explores = False
-        self.estimate()
-        self.update_posterior()
-
     def _shrunk(self, g: float) -> Hyperparameters:
         known = self._map[0]
         return Hyperparameters(known.variance, known.noise, tuple(each / g for each in known.lengthscales))

@@ -204,9 +204,6 @@ class Portfolio(LearnedAgent):
         self._t += 1
         self._failed = bool(np.isnan(reward))
 
-    def estimate(self) -> None:
-        self.fit_map(self.X, self.y)
-
     def plan_next(self) -> None:
         self.estimate()
         self.update_posterior()

@@ -7,17 +7,18 @@ from math import sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from agents.core.batch_rules import SumRule
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial_design import UncertaintyDesign
+from agents.core.initial_design import most_uncertain
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import proven_exponent, variance_constant
 from agents.core.widths import AnalyticMixture, LogDeterminant
 from agents.sketched.base import SketchedUCBAgent
 from agents.sketched.local_rule import GlobalLocalRule
 from agents.sketched.theory import BBKBTheorem2, bbkb_bound
-from gpbandit_envs.arguments import as_word
+from gpbandit_envs.arguments import as_word, positive_number
 
 __all__ = ["BBKB"]
 
@@ -59,7 +60,12 @@ class BBKB(SketchedUCBAgent):
         bound = SumRule(self.c) if self.rule == "global" else GlobalLocalRule(self.c)
         self.batch_rule, self.batch_ratio = bound, bound.c
         if self.min_batch is not None:
-            self.design = UncertaintyDesign(min_batch=self.min_batch)
+            self.min_batch = positive_number("min_batch", self.min_batch)
+
+    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, " n"]:
+        if self.min_batch is None:
+            return super().initial_arms(X, most)
+        return most_uncertain(self.model, X, most, self.min_batch)
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound

@@ -14,9 +14,8 @@ import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
 from agents.core.gp_settings import GPSettings
-from agents.core.initial_design import UncertaintyDesign
+from agents.core.initial_design import most_uncertain
 from agents.core.widths import (
-    BoundedNoise,
     CompactBayes,
     EffectiveDimension,
     FiniteBayes,
@@ -106,7 +105,7 @@ class TestBPE:
 
     @pytest.mark.parametrize(
         "schedule",
-        [InformationGain(), BoundedNoise(), EffectiveDimension(), BKBTheorem2(), BBKBTheorem2(), LogDeterminant()],
+        [InformationGain(), EffectiveDimension(), BKBTheorem2(), BBKBTheorem2(), LogDeterminant()],
     )
     def test_widths_of_what_it_does_not_know_are_refused(self, schedule: WidthSchedule) -> None:
         words = rf"width: expected 'theory', 'growing', a number or a schedule .*, got {type(schedule).__name__}"
@@ -357,12 +356,10 @@ class TestStarts:
     def test_uncertainty_sampling_bounds_the_leverage(self) -> None:
         prior = ExactPosterior(SE(0.3), X, 0.1)
         model = GPSettings(SE(0.3), 0.1).resolve(PROBLEM)
-        arms = UncertaintyDesign(min_batch=4.0).arms(model, X, None, np.random.default_rng(0))
+        arms = most_uncertain(model, X, None, min_batch=4.0)
         prior.update(*np.unique(arms, return_counts=True), np.zeros(len(np.unique(arms))))
         assert prior.variance.max() / 0.1 <= 1 / 4
-        assert len(UncertaintyDesign(n=7).arms(model, X, None, np.random.default_rng(0))) == 7
-        with pytest.raises(ValueError, match="exactly one"):
-            UncertaintyDesign()
+        assert len(most_uncertain(model, X, 7)) == 7
 
     def test_bbkb_keeps_the_batch_size_it_was_promised(self) -> None:
         agent = agents.make("BBKB", width="practical", c=3.0, min_batch=6.0, qbar=50.0)

@@ -43,7 +43,6 @@ FORMULAS = [
         widths.CompactBayes(a=1.5, b=2.0, side=4.0),
         2 * sqrt(2 * log(2 * 49 * pi**2 / 0.15) + 6 * log(49 * 3 * 2 * 4 * sqrt(log(4 * 3 * 1.5 / 0.05)))),
     ),
-    (widths.BoundedNoise(), 2 * sqrt(2 * 9 + 300 * 2.5 * log(140) ** 3)),
     (widths.AnalyticMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
     (DualMixture(), 2 * sqrt(9 + 0.25 * 2 * (2.5 + log(20)))),
     (widths.InformationGain(), 2 * (3 + 0.5 * sqrt(2 * (2.5 + 1 + log(20))))),

@@ -1,4 +1,4 @@
-"""No policy asks for the class of its parts: schedules, beliefs, rules of batches and designs answer for themselves."""
+"""No policy asks for the class of its parts: schedules, beliefs and rules of batches answer for themselves."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import agents
 
 ROOT = Path(agents.__file__).parent
-PARTS = ("WidthSchedule", "Beliefs", "BatchRule", "InitialDesign")
-HELD_AS = ("schedule", "_schedule", "beliefs", "batch_rule", "design")  # attributes and arguments that hold one
+PARTS = ("WidthSchedule", "Beliefs", "BatchRule")
+HELD_AS = ("schedule", "_schedule", "beliefs", "batch_rule")  # attributes and arguments that hold one
 # Says whether an argument is a schedule at all, not which.
 ALLOWED = {("core/widths.py", "as_width", "WidthSchedule")}
 
@@ -65,7 +65,7 @@ def test_no_policy_asks_for_the_class_of_its_parts() -> None:
         if "experiment" not in path.parts
     }
     known = parts(trees.values())
-    assert {"DualMixture", "SketchedBeliefs", "SumRule", "UncertaintyDesign"} <= known
+    assert {"DualMixture", "SketchedBeliefs", "SumRule"} <= known
     found = [(path, *check) for path, tree in trees.items() for check in checks(tree, known)]
     assert [check for check in found if check not in ALLOWED] == []
 
