@@ -21,7 +21,6 @@ from jaxtyping import Float, Int
 
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
 from agents.core.batch import Batch, LazyBatch, RowBatch
-from agents.core.existing_data import per_pull_leverage, sequential_leverage
 from agents.core.finite import Offer, group_pulls
 from agents.core.gp_settings import Model, WidthContext
 from agents.core.guarantees import Sketch
@@ -29,6 +28,7 @@ from agents.core.protocol import Action, Actions, Feedback
 from agents.core.space import BoxSpace, Search
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.linalg import jittered_cholesky
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import InitialData, Problem
@@ -36,7 +36,15 @@ from gpbandit_envs.problem import InitialData, Problem
 if TYPE_CHECKING:  # a schedule knows its beliefs
     from agents.core.widths import WidthSchedule
 
-__all__ = ["ArmBeliefs", "Beliefs", "BoxBeliefs", "ExactBeliefs", "PooledBeliefs"]
+__all__ = [
+    "ArmBeliefs",
+    "Beliefs",
+    "BoxBeliefs",
+    "ExactBeliefs",
+    "PooledBeliefs",
+    "per_pull_leverage",
+    "sequential_leverage",
+]
 
 P = TypeVar("P", bound=ArmPosterior)
 
@@ -390,3 +398,32 @@ class BoxBeliefs(Beliefs):
 
     def at(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         return self.posterior.at(X)
+
+
+def sequential_leverage(
+    K: Float[np.ndarray, "u u"], pulls: Float[np.ndarray, " u"], lam: float | Float[np.ndarray, " u"]
+) -> Float[np.ndarray, " u"]:
+    """The leverage score of each arm given all pulls of the arms before it, in O(u^3).
+
+    Args:
+        K: Prior covariance of distinct arms, shape (u, u).
+        pulls: Pulls of each, shape (u,), > 0.
+        lam: Noise variance of one pull, the same for all arms or one for each.
+    """
+    L, _ = jittered_cholesky(K + np.diag(lam / pulls))
+    return np.maximum(np.diagonal(L) ** 2 - lam / pulls, 0.0) / lam
+
+
+def per_pull_leverage(
+    reducible: Float[np.ndarray, " u"], rest: Float[np.ndarray, " u"], pulls: Float[np.ndarray, " u"]
+) -> Float[np.ndarray, " n"]:
+    """The leverage score of every single pull, from that of each arm before its first one.
+
+    Args:
+        reducible: The part that pulls of the arm reduce: `a / (1 + j a)` is left after j of them; shape (u,).
+        rest: The part that they do not reduce, shape (u,); 0 for an exact posterior.
+        pulls: Pulls of each, shape (u,).
+    """
+    before = np.concatenate([np.arange(n) for n in pulls])
+    a, r = (np.repeat(part, pulls.astype(np.int64)) for part in (reducible, rest))
+    return np.asarray(r + a / (1 + before * a))

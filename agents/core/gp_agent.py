@@ -11,10 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
-from agents.core.existing_data import Initial
 from agents.core.fields import ModelFields
 from agents.core.finite import Offer
-from agents.core.gp_settings import GPSettings, Model
+from agents.core.gp_settings import GPSettings, Initial, Model
 from agents.core.guarantees import BandGuarantee, Sketch
 from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.existing_data import Initial, as_initial
 from agents.core.guarantees import BandGuarantee
 from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
 from gpbandit_envs.gp import Kernel, as_kernel
-from gpbandit_envs.gp.kernels import Matern, Scale
-from gpbandit_envs.problem import Approximation, Problem
+from gpbandit_envs.gp.kernels import Matern
+from gpbandit_envs.problem import Approximation, InitialData, Problem
 
 if TYPE_CHECKING:  # a schedule knows its beliefs, and they know a model
     from agents.core.widths import WidthSchedule
 
-__all__ = ["GPSettings", "Model", "NoiseOfArms", "NormBound", "Regulariser", "WidthContext"]
+__all__ = ["GPSettings", "Initial", "Model", "NoiseOfArms", "NormBound", "Regulariser", "WidthContext"]
 
 _NAMES = ("kernel", "lam", "norm_bound", "delta", "initial", "noise")
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
@@ -34,6 +33,10 @@ Regulariser = float | Mapping[str, float] | None
 the noise times `T^(d / (2 nu + 2 d))`, T the horizon, nu the smoothness of a Matern kernel. So Whitehouse, Ramdas and
 Wu (2023), On the sublinear regret of GP-UCB, regularise for eigenvalues that fall like a power; the constant c is no
 part of their theorem, and the text could not be consulted."""
+
+Initial = InitialData | Mapping[str, Any] | None
+"""Data from before the first step, on a box `{"points": [[...], ...], "rewards": [...]}` and on arms
+`{"arms": [...], "rewards": [...]}`; None for the problem's."""
 
 NoiseOfArms = Literal["common", "by_arm"]
 """Whether the posterior takes one noise variance for all arms, or that of each arm where the problem states it."""
@@ -165,7 +168,7 @@ class GPSettings:
         self.delta = delta
         if delta is not None:
             self.delta = as_number("delta", delta, "a probability in (0, 1) or None", lambda p: 0 < p < 1)
-        self.initial = as_initial(initial)
+        self.initial = _as_initial(initial)
 
     @property
     def own_lam(self) -> bool:
@@ -237,9 +240,7 @@ class GPSettings:
         """
         if self.smoothness is None:
             return self.lam
-        bare = kernel
-        while isinstance(bare, Scale):
-            bare = bare.kernel
+        bare = kernel.unscaled
         if not isinstance(bare, Matern):
             raise ValueError(f"lam: expected a number where the kernel is not Matern, got 'smoothness' with {kernel}")
         if problem.horizon is None or not problem.noise_std:
@@ -323,3 +324,24 @@ def _smoothness(lam: Regulariser) -> float | None:
     if set(lam) != {"smoothness"}:
         raise ValueError("lam: expected a number, a mapping such as {'smoothness': 1.0} or None, got " + shown(lam))
     return as_number("lam", lam["smoothness"], "a finite constant > 0", lambda c: c > 0)
+
+
+def _as_initial(initial: Initial) -> InitialData | None:
+    """The data that an argument `initial` stands for.
+
+    Raises:
+        TypeError: if it is no mapping.
+        ValueError: if it has other keys than `rewards` and either `arms` or `points`, or they do not fit together.
+    """
+    if initial is None or isinstance(initial, InitialData):
+        return initial
+    if not isinstance(initial, Mapping):
+        raise TypeError(f"initial: expected {{'arms': [...], 'rewards': [...]}} or None, got {initial!r}")
+    if set(initial) not in ({"arms", "rewards"}, {"points", "rewards"}):
+        raise ValueError(
+            f"initial: expected the keys 'arms' (on a box 'points') and 'rewards', got {sorted(map(str, initial))}"
+        )
+    try:
+        return InitialData(**{key: np.asarray(values) for key, values in initial.items()})
+    except ValueError as error:
+        raise ValueError(f"initial: {error}") from None

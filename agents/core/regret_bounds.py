@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
+from gpbandit_envs.gp.kernels import SE, Kernel, Matern
 
 __all__ = [
     "amm_width",
@@ -53,12 +53,11 @@ def proven_exponent(kernel: Kernel | None, dim: int, optimal: bool = False) -> f
         dim: Dimension of the arms' features.
         optimal: Whether the policy is an elimination policy.
     """
-    while isinstance(kernel, Scale):
-        kernel = kernel.kernel
-    if isinstance(kernel, SE):
+    bare = None if kernel is None else kernel.unscaled
+    if isinstance(bare, SE):
         return 0.5
-    if isinstance(kernel, Matern):
-        growth = dim / (2 * kernel.nu + dim)
+    if isinstance(bare, Matern):
+        growth = dim / (2 * bare.nu + dim)
         return min(0.5 + (growth / 2 if optimal else growth), 1.0)
     return None
 

@@ -20,7 +20,7 @@ from agents.core.regret_bounds import proven_exponent
 from agents.core.widths import as_width, width_setting
 from agents.few_batches.theory import GrowingWidth, OfflineTheorem, TwoSidedOffline, bpe_bound
 from gpbandit_envs.arguments import as_count, as_word
-from gpbandit_envs.gp import Kernel, Matern, Scale
+from gpbandit_envs.gp import Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
@@ -145,7 +145,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         n_batches = min(self.n_batches, horizon)
         if self.lengths == "equal":
             return equal_lengths(horizon, n_batches)
-        prior = _bare(self.model.kernel)
+        prior = self.model.kernel.unscaled
         eta = prior.nu / (2 * prior.nu + dim) if isinstance(prior, Matern) else 0.5
         return constant_number_lengths(horizon, n_batches, eta, rescaled=self.lengths == "kernel")
 
@@ -286,13 +286,6 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
             "batch_length": float(self._length),
             "inconsistent": float(self.inconsistent),
         }
-
-
-def _bare(kernel: Kernel) -> Kernel:
-    """The kernel inside scalings, which do not change its smoothness."""
-    while isinstance(kernel, Scale):
-        kernel = kernel.kernel
-    return kernel
 
 
 # ---- batch lengths, known in advance ----

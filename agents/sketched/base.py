@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.beliefs import PooledBeliefs
-from agents.core.existing_data import per_pull_leverage
+from agents.core.beliefs import PooledBeliefs, per_pull_leverage
 from agents.core.finite import group_pulls
 from agents.core.gp_settings import Model
 from agents.core.guarantees import Sketch

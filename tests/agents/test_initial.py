@@ -11,8 +11,8 @@ import pytest
 import agents
 import leaderboards
 from agents import Feedback, Pending
-from agents.core.existing_data import per_pull_leverage
-from agents.core.existing_data import sequential_leverage as exact_sequential_leverage
+from agents.core.beliefs import per_pull_leverage
+from agents.core.beliefs import sequential_leverage as exact_sequential_leverage
 from agents.learned.base import LearnedAgent
 from agents.sketched.bbkb import BBKB
 from agents.sketched.leverage import bless, sequential_leverage

@@ -62,6 +62,11 @@ class Kernel(ABC):
     def to_spec(self) -> dict[str, Any]:
         """JSON form, accepted by `as_kernel`."""
 
+    @property
+    def unscaled(self) -> Kernel:
+        """The kernel inside scalings, which do not change how smooth it is; itself without any."""
+        return self
+
     def input_gradient(
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
     ) -> Float[np.ndarray, "n d"]:
@@ -109,6 +114,10 @@ class Scale(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", positive_number("variance", self.variance, 0.0, inf))
+
+    @property
+    def unscaled(self) -> Kernel:
+        return self.kernel.unscaled
 
     def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
         K = self.kernel(X, Y)
