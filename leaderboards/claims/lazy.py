@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
 from agents.core.widths import FiniteBayes, WidthContext
@@ -81,21 +80,21 @@ def play(
 @one_blas_thread()  # processor seconds are those of all threads, which wait for each other by turning
 def study(repetitions: int, seed: int = 0) -> Runs:
     """Variances computed and processor seconds of both forms on the draws of Fig. 2 (a), and whether they agree."""
-    tables: dict[str, dict[int, pd.DataFrame]] = {"lazy": {}, "eager": {}}
+    return Runs.of_study(map(_measured, np.random.SeedSequence(seed).spawn(repetitions)))
+
+
+def _measured(seed: np.random.SeedSequence) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
     env = Ref("GPBandit/GPSample-v0", {"kernel": {"name": "matern", "nu": 2.5, "lengthscale": 0.1}})
-    for repetition, child in enumerate(np.random.SeedSequence(seed).spawn(repetitions)):
-        rng = np.random.default_rng(child)
-        problem, f = drawn(env, HORIZON, int(rng.integers(2**31)))
-        assert problem.noise_std is not None
-        noise = rng.normal(0.0, problem.noise_std, HORIZON)
-        pulled = {}
-        for name in tables:
-            start = time.process_time()
-            pulled[name], computed = play(problem, f, noise, name == "lazy")
-            seconds = time.process_time() - start
-            tables[name][repetition] = pd.DataFrame({"computed": [float(computed)], "seconds": [seconds]})
-        tables["lazy"][repetition]["same"] = float(np.array_equal(pulled["lazy"], pulled["eager"]))
-    return Runs(tables)
+    problem, f = drawn(env, HORIZON, int(rng.integers(2**31)))
+    assert problem.noise_std is not None
+    noise, pulled, found = rng.normal(0.0, problem.noise_std, HORIZON), {}, {}
+    for name in ("lazy", "eager"):
+        start = time.process_time()
+        pulled[name], computed = play(problem, f, noise, name == "lazy")
+        found[name] = {"computed": float(computed), "seconds": time.process_time() - start}
+    found["lazy"]["same"] = float(np.array_equal(pulled["lazy"], pulled["eager"]))
+    return found
 
 
 def _saved(text: str, column: str) -> Figure:

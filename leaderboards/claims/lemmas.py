@@ -17,13 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import gymnasium
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 
 import agents
-import gpbandit_envs  # noqa: F401 - registers the ids
 from agents import Agent, turns
 from agents.core.information import greedy_information, largest_gain
 from agents.core.regret_bounds import gain_within_batch, gp_ucb_bound, rkhs_width
@@ -32,6 +29,8 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least, at_most
 from leaderboards.claims.measures import first, of_runs, share
 from leaderboards.claims.runs import Runs
+from leaderboards.claims.truth import drawn
+from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import mean_interval, paired_difference
 
 __all__ = ["CLAIMS", "HORIZON", "Batch", "Task", "apart", "draw_task", "shrunk", "study"]
@@ -100,11 +99,7 @@ class Task:
 
 def draw_task(rng: np.random.Generator) -> Task:
     """The task of one repetition."""
-    env = gymnasium.make("GPBandit/RKHS-v0", horizon=HORIZON, **_TASK)
-    env.reset(seed=int(rng.integers(2**31)))
-    problem: Problem = env.unwrapped.problem  # type: ignore[attr-defined]
-    f = env.unwrapped.mean(np.arange(problem.n_arms))  # type: ignore[attr-defined]
-    env.close()
+    problem, f = drawn(Ref("GPBandit/RKHS-v0", _TASK), HORIZON, int(rng.integers(2**31)))
     return Task(problem, f, rng.normal(0.0, 1.0, HORIZON))
 
 
@@ -217,19 +212,19 @@ def gp_ucb_run(task: Task, seed: int) -> dict[str, float]:
 
 def study(repetitions: int, seed: int = 0) -> Runs:
     """The figures of every repetition, by policy."""
-    tables: dict[str, dict[int, pd.DataFrame]] = {}
-    for repetition, child in enumerate(np.random.SeedSequence(seed).spawn(repetitions)):
-        task = draw_task(np.random.default_rng(child))
-        for name, figures in (
-            ("BBKB", sketched_run(task, "BBKB", repetition)),
-            ("BBKB-GlobalLocal", sketched_run(task, "BBKB-GlobalLocal", repetition)),
-            ("BKB", bkb_run(task, repetition)),
-            ("GP-UCB", gp_ucb_run(task, repetition)),
-            ("GP-BUCB", gp_bucb_run(task, repetition)),
-            ("BPE", bpe_run(task, repetition)),
-        ):
-            tables.setdefault(name, {})[repetition] = pd.DataFrame({key: [x] for key, x in figures.items()})
-    return Runs(tables)
+    children = enumerate(np.random.SeedSequence(seed).spawn(repetitions))
+    return Runs.of_study(_figures(draw_task(np.random.default_rng(child)), r) for r, child in children)
+
+
+def _figures(task: Task, seed: int) -> dict[str, dict[str, float]]:
+    return {
+        "BBKB": sketched_run(task, "BBKB", seed),
+        "BBKB-GlobalLocal": sketched_run(task, "BBKB-GlobalLocal", seed),
+        "BKB": bkb_run(task, seed),
+        "GP-UCB": gp_ucb_run(task, seed),
+        "GP-BUCB": gp_bucb_run(task, seed),
+        "BPE": bpe_run(task, seed),
+    }
 
 
 _ROUNDING = 1e-9

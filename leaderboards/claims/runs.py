@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -75,6 +75,15 @@ class Runs:
                 kept = [name for name in (*COLUMNS, *columns) if name in trace]
                 tables.setdefault(rows[spec.key], {})[spec.repetition] = trace[kept]
         return cls(tables, before)
+
+    @classmethod
+    def of_study(cls, measured: Iterable[Mapping[str, Mapping[str, float]]]) -> Runs:
+        """What a study measures in each repetition: numbers by row and name."""
+        tables: dict[str, dict[int, pd.DataFrame]] = {}
+        for repetition, rows in enumerate(measured):
+            for row, numbers in rows.items():
+                tables.setdefault(row, {})[repetition] = pd.DataFrame([numbers])
+        return cls(tables)
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 from scipy.linalg import cho_solve
 
@@ -55,23 +54,24 @@ def bands(
 
 def study(repetitions: int, seed: int = 0) -> Runs:
     """Share of the unsampled half that each band covers, and how wide it is there."""
-    env, tables = Ref("GPBandit/VarianceStarvation-v0"), dict[str, dict[int, pd.DataFrame]]()
-    for repetition, child in enumerate(np.random.SeedSequence(seed).spawn(repetitions)):
-        rng = np.random.default_rng(child)
-        problem, f = drawn(env, max(EVALUATIONS), int(rng.integers(2**31)))
-        assert problem.arms is not None
-        assert problem.kernel is not None
-        assert problem.noise_std is not None
-        left = int((problem.arms[:, 0] <= 0.5).sum())
-        for t in EVALUATIONS:
-            arms = rng.integers(left, size=t)
-            y = f[arms] + rng.normal(0.0, problem.noise_std, t)
-            for name, variance, mean in _posteriors(problem.kernel, problem.arms, problem.noise_std**2, arms, y, rng):
-                sd = np.sqrt(variance[left:])
-                covered = float((np.abs(f - mean)[left:] <= _BAND * sd).mean())
-                row = pd.DataFrame({"covered": [covered], "sd": [float(sd.mean())]})
-                tables.setdefault(f"{name}, t = {t}", {})[repetition] = row
-    return Runs(tables)
+    return Runs.of_study(map(_measured, np.random.SeedSequence(seed).spawn(repetitions)))
+
+
+def _measured(seed: np.random.SeedSequence) -> dict[str, dict[str, float]]:
+    rng, found = np.random.default_rng(seed), {}
+    problem, f = drawn(Ref("GPBandit/VarianceStarvation-v0"), max(EVALUATIONS), int(rng.integers(2**31)))
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    assert problem.noise_std is not None
+    left = int((problem.arms[:, 0] <= 0.5).sum())
+    for t in EVALUATIONS:
+        arms = rng.integers(left, size=t)
+        y = f[arms] + rng.normal(0.0, problem.noise_std, t)
+        for name, variance, mean in _posteriors(problem.kernel, problem.arms, problem.noise_std**2, arms, y, rng):
+            sd = np.sqrt(variance[left:])
+            covered = float((np.abs(f - mean)[left:] <= _BAND * sd).mean())
+            found[f"{name}, t = {t}"] = {"covered": covered, "sd": float(sd.mean())}
+    return found
 
 
 def _posteriors(
