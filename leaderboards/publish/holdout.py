@@ -228,7 +228,7 @@ def play_holdout(
     with closing(LocalExecutor(workers, portable=True)) as executor:
         run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]
-    before, now = _regrets({on_record, board}, agents), _regrets({anew}, agents)
+    before, now = _regrets(dict.fromkeys((on_record, board)), agents), _regrets([anew], agents)
     scores = {} if submission is not None else _scored(board, anew, [row.label for row in rows])
     found = []
     for agent in agents:

@@ -31,11 +31,10 @@ from gpbandit_envs.datasets import Table, cache, loading
 from gpbandit_envs.datasets.card import Card, WebAddress
 from gpbandit_envs.datasets.readers import read_numbers
 from leaderboards.audit.store import AuditStore
-from leaderboards.cli import main
+from leaderboards.cli import main, results
 from leaderboards.play import run
 from leaderboards.store.exchange import add
 from leaderboards.store.store import Store
-from leaderboards.verify import replay
 from leaderboards.work import jobs
 from leaderboards.work.executors import SerialExecutor
 from tests.datasets import toy
@@ -341,7 +340,7 @@ def saved(folder: Path) -> None:
 
 @contextlib.contextmanager
 def serial() -> Iterator[None]:
-    with patch.object(replay, "LocalExecutor", lambda *_, **__: SerialExecutor()):
+    with patch.object(results, "LocalExecutor", lambda *_, **__: SerialExecutor()):
         yield
 
 
