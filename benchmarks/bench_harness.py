@@ -29,7 +29,7 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_on, run_spec, stated_problem
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed, generator
-from leaderboards.store.run_file import read_columns, write_table
+from leaderboards.store.run_file import open_table, write_table
 from leaderboards.store.store import Store
 from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
@@ -112,6 +112,10 @@ def digests(written: bool) -> Row:
             with written_whole(plain) as temporary:
                 pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
+        def read_sealed() -> None:
+            with open_table(sealed) as file:
+                file.read(columns=["regret", "t"], use_threads=False)
+
         def read_plain() -> None:
             pq.ParquetFile(plain, page_checksum_verification=True).read(columns=["regret", "t"], use_threads=False)
 
@@ -120,7 +124,7 @@ def digests(written: bool) -> Row:
             call()
         more = sealed.stat().st_size / plain.stat().st_size - 1
         if not written:
-            calls = (lambda: read_columns(sealed, ["regret", "t"]), read_plain)
+            calls = (read_sealed, read_plain)
         what = "write eight columns" if written else "read two columns of eight"
         return against(
             f"{what} of 10,000 rows with digests, {more:.2%} more bytes",
@@ -186,15 +190,15 @@ def reading(runs: int, rows: int) -> None:
             names = ("reward", "mean", "regret", "inference_regret", "cost", "policy_seconds", "width")
             trace = pd.DataFrame({"t": np.arange(1, rows + 1), **{name: rng.random(rows) for name in names}})
             store.write(RunRecord(spec("Uniform", repetition, rows), "done", trace))
-        store.write_manifest()
+        store.write_cache()
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
-        for what in ("with the manifest", "without it"):
+        for what in ("with the cache", "without it"):
             started, cpu = time.perf_counter(), time.process_time()
             traces = list(Store(folder).traces(["regret", "inference_regret"]))
             wall, cpu = time.perf_counter() - started, time.process_time() - cpu
             assert sum(run.rows for run, _ in traces) == runs * rows
             print(f"two columns of {runs} x {rows} rows, {what}: {wall:.2f} s, CPU {cpu:.2f} s, {size >> 20} MiB")
-            (Path(folder) / "manifest.json").unlink(missing_ok=True)
+            (Path(folder) / "entries.cache").unlink(missing_ok=True)
 
 
 def main() -> None:

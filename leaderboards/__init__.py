@@ -10,11 +10,11 @@ from leaderboards import own_agents
 if TYPE_CHECKING:
     from leaderboards.api.results import Results
     from leaderboards.api.run_suite import run_suite
-    from leaderboards.archive.read import Board, board, board_names
     from leaderboards.audit.report import audit_band
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
     from leaderboards.play.suite import Suite
+    from leaderboards.publish.boards import Board, board, board_names
     from leaderboards.score.frames import rank
     from leaderboards.score.metrics import Metric, register_metric
     from leaderboards.show.chart_registry import chart
@@ -38,15 +38,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Board": "leaderboards.archive.read",
+    "Board": "leaderboards.publish.boards",
     "Metric": "leaderboards.score.metrics",
     "Results": "leaderboards.api.results",
     "RunRecord": "leaderboards.play.record",
     "Store": "leaderboards.store.store",
     "Suite": "leaderboards.play.suite",
     "audit_band": "leaderboards.audit.report",
-    "board": "leaderboards.archive.read",
-    "board_names": "leaderboards.archive.read",
+    "board": "leaderboards.publish.boards",
+    "board_names": "leaderboards.publish.boards",
     "chart": "leaderboards.show.chart_registry",
     "rank": "leaderboards.score.frames",
     "register_metric": "leaderboards.score.metrics",

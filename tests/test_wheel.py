@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.archive.read import board_folder, board_parts
+from leaderboards.publish.boards import board_folder, board_parts
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST = 24e6  # bytes, with all boards; PyPI takes 100 MB a file
@@ -43,5 +43,6 @@ def test_it_has_all_boards_and_what_pages_draw_with_and_is_small(wheel: Path) ->
     assert {f"{STATIC}/page.js", f"{STATIC}/style.css"} <= files
     assert board_parts()
     for name in board_parts():
-        assert {f"leaderboards/boards/{name}/{path.name}" for path in board_folder(name).iterdir()} <= files
+        paths = [path.relative_to(board_folder(name)) for path in board_folder(name).rglob("*.*")]
+        assert {f"leaderboards/boards/{name}/{path.as_posix()}" for path in paths} <= files
     assert wheel.stat().st_size <= LARGEST

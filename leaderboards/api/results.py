@@ -11,8 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from gpbandit_envs.arguments import did_you_mean
-from leaderboards.archive.read import Board, open_results
 from leaderboards.play.suite import Suite
+from leaderboards.publish.boards import Board, open_results
 from leaderboards.score.comparison import compare, compare_overall
 from leaderboards.score.criteria import BoardScores, run_scores
 from leaderboards.score.frames import TaskRanking, overall_frame, ranked_among, ranks_frame

@@ -11,13 +11,13 @@ from rich.console import Console
 
 from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
 from leaderboards.api.results import Results
-from leaderboards.archive.read import board_names, note_board, rivals_of
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.play.hooks import Watcher
 from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, further
+from leaderboards.publish.boards import board_names, note_board, rivals_of
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_agents
 from leaderboards.work.executors import Workforce

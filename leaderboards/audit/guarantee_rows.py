@@ -17,7 +17,7 @@ from leaderboards.audit.validity import Count, Verdict, judge
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AuditPlan
 from leaderboards.score.summary import Summary
-from leaderboards.store.kept_audit import KeptAudit
+from leaderboards.store.kept import KeptAudit
 from leaderboards.store.store import StoreView
 
 __all__ = ["Cell", "GuaranteeRow", "guarantee_rows", "kept_words"]

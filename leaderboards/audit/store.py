@@ -1,7 +1,8 @@
 """Audit the runs of a results folder, and keep the audits: one small parquet file per run, beside the results.
 
 DIR/audit/<key>.parquet holds one row per checkpoint, and under the metadata key `gpbandit-audit` what is true of the
-run as a whole. A damaged file is moved to DIR/quarantine and named in a log message: `gpbandit audit` makes it again.
+run as a whole. A damaged file gets the ending `.damaged` and is named in a log message; `gpbandit audit` makes it
+again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,8 +25,8 @@ from leaderboards.play.plugins import load_plugins
 from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AuditPlan
-from leaderboards.store.intact import MOST_VALUES, Quarantine
-from leaderboards.store.kept_audit import KeptAudit
+from leaderboards.store.intact import set_aside
+from leaderboards.store.kept import KeptAudit
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import AUDITS, Store, StoreError, StoreView
 from leaderboards.work.executors import ExecutorError, process_pool
@@ -52,7 +52,6 @@ class AuditStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory) / AUDITS
-        self._quarantine = Quarantine(Path(directory))
 
     def path(self, key: str) -> Path:
         """File of the audit of the run `key`."""
@@ -103,20 +102,14 @@ class AuditStore:
                     return None
                 if metadata["key"] != key:
                     raise ValueError(f"it is the audit of run {metadata['key']}")
-                _check_size(file.metadata)
                 table = file.read(use_threads=False).to_pandas(ignore_metadata=True)
                 return RunAudit(key, _FACTS.validate_python(metadata["about"]), _checked(table))
         except FileNotFoundError:
             return None
         except (FileError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             reason = first_error(error) if isinstance(error, ValidationError) else str(error)
-            self._quarantine.set_aside(path, reason, "gpbandit audit makes it again")
+            _log.warning("%s: gpbandit audit makes it again", set_aside(path, reason))
             return None
-
-
-def _check_size(footer: Any) -> None:
-    if footer.num_rows * footer.num_columns > MOST_VALUES:
-        raise ValueError(f"{footer.num_rows:,} rows of {footer.num_columns} columns: expected at most {MOST_VALUES:,}")
 
 
 def _checked(checkpoints: pd.DataFrame) -> pd.DataFrame:
@@ -173,7 +166,9 @@ def kept_audits(view: StoreView, keys: Iterable[str]) -> dict[str, KeptAudit]:
         OSError: if the system does not give a file of a results folder.
     """
     wanted = list(keys)
-    found = {key: kept.audit for key in wanted if (kept := view.kept(key)) is not None and kept.audit is not None}
+    entries = view.entries()
+    published = [key for key in wanted if key in entries and not entries[key].traced]
+    found = {key: kept.audit for key in published if (kept := view.kept(key)) is not None and kept.audit is not None}
     here = AuditStore(view.directory).read(key for key in wanted if key not in found)
     found |= {key: keep_audit(audit) for key, audit in here.items() if len(audit.checkpoints)}
     return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leaderboards.archive.read import Board, Joined, board, board_names, open_results, rivals_of, with_board
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.play.suite import Suite
+from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of, with_board
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
+from leaderboards.store.union import Joined
 
 __all__ = ["board_or_folder", "joined", "opened", "rivals_on"]
 

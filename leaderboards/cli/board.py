@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 
 from gpbandit_envs.functions.optima import FILE, write
-from leaderboards.archive.read import BOARD, Board, board, board_folder, board_names, board_parts, pack_board
 from leaderboards.cli.against import rivals_on
 from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
@@ -22,6 +21,7 @@ from leaderboards.cli.screen import say_screen
 from leaderboards.cli.terminal import ask_to_run, say
 from leaderboards.play.confined import can_confine
 from leaderboards.play.suite import load_suite, suite_folder
+from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.holdout import LEADERS, Holdout, play_holdout
 from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits

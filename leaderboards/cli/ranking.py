@@ -11,7 +11,6 @@ import numpy as np
 import typer
 
 from gpbandit_envs.arguments import did_you_mean
-from leaderboards.archive.read import Joined
 from leaderboards.cli.against import board_or_folder
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.guarantee import guarantee_lines
@@ -26,6 +25,7 @@ from leaderboards.score.rankings import task_ranking as rank_on
 from leaderboards.score.scores import N_POINTS
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import StoreView
+from leaderboards.store.union import Joined
 
 __all__ = ["check_metric", "criteria_help", "ranking", "short_ranking"]
 

@@ -5,7 +5,6 @@ Runs of agents whose code has changed count for the new code where it plays as b
 
 from __future__ import annotations
 
-import json
 import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,17 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.archive.files import INDEX
-from leaderboards.archive.keep import keep
-from leaderboards.archive.read import Board
 from leaderboards.audit.store import AuditWatcher, kept_audits
 from leaderboards.play.build import not_here
 from leaderboards.play.spec import RunSpec
-from leaderboards.store.intact import read_limited
-from leaderboards.store.kept import KEPT, KeptRun
-from leaderboards.store.kept_audit import KeptAudit
+from leaderboards.publish.boards import Board
+from leaderboards.store.kept import KEPT, KeptAudit, KeptRun
+from leaderboards.store.manifest import write_manifest
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.choose import sample
@@ -142,8 +137,8 @@ def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
     exact = before.origin.rounds_as(now.origin)
     if kept is None:
         return Verdict(before.key, "identical", exact, f"{before.status} as before")
-    trace = again.trace(before.key)
-    anew = keep(now, trace)
+    anew = again.kept(before.key)
+    assert anew is not None  # the checked record has scores
     # What a board states of an instance may be from the machine of another run on it.
     fault = other_instance(before, now.facts, now.data, exact=False)
     if fault is not None:
@@ -265,11 +260,11 @@ def renew(folder: Path, names: Iterable[str]) -> Board:
     Raises:
         OSError: if the folder cannot be written.
     """
-    values = json.loads(read_limited(folder / INDEX))
     board = Board(folder)
+    files = dict(board.index.files)
     for name in names:
         run = next(run for run in board.entries().values() if run.file == name)
-        values["files"][name]["source"] |= {"fingerprint": fingerprint(run.spec.agent), "version": __version__}
-    with written_whole(folder / INDEX) as temporary:
-        temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+        now = {"fingerprint": fingerprint(run.spec.agent), "version": __version__}
+        files[name] = files[name].model_copy(update={"source": files[name].source.model_copy(update=now)})
+    write_manifest(folder, board.index.model_copy(update={"files": files}))
     return Board(folder)

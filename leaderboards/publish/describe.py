@@ -20,7 +20,7 @@ from gpbandit_envs.datasets import Card, cards
 from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_object, record_set
 from gpbandit_envs.registry import ENVIRONMENTS
 from gpbandit_envs.version import __version__
-from leaderboards.archive.read import Board, pack_board
+from leaderboards.publish.boards import Board, pack_board
 from leaderboards.store.kept import KEPT
 from leaderboards.text import wall_time
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.archive.read import board, board_folder, board_parts
+from leaderboards.publish.boards import board, board_folder, board_parts
 from leaderboards.publish.describe import citation, describe_board
 from leaderboards.score.summary import score_table
 from leaderboards.show.bibtex import bibtex

@@ -29,11 +29,10 @@ from pathlib import Path
 
 import numpy as np
 
-from leaderboards.archive.keep import keep
-from leaderboards.archive.read import Board
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite
+from leaderboards.publish.boards import Board
 from leaderboards.publish.submission import Submission
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
@@ -307,8 +306,8 @@ def _regrets(views: Collection[StoreView], agents: Sequence[Ref]) -> _Regrets:
             run = view.entry(key)
             if run.spec.agent.key not in wanted:
                 continue
-            kept = view.kept(key) or keep(run, view.trace(key))
-            if np.isnan(kept.best_mean):  # else the optimum is unknown
+            kept = view.kept(key)
+            if kept is not None and np.isnan(kept.best_mean):  # else the optimum is unknown
                 where = run.spec.agent.key, run.spec.env.key, run.spec.task, run.spec.repetition
                 found[where] = kept.finals["cumulative_regret"]
     return found

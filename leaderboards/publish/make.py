@@ -5,30 +5,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.archive.files import (
-    INDEX,
-    AgentFile,
-    Source,
-    instance_key,
-    pending,
-    settle,
-    write_agent,
-    write_index,
-)
-from leaderboards.archive.keep import keep
-from leaderboards.archive.read import Board, board_folder
 from leaderboards.audit.guarantee_rows import guarantee_rows
 from leaderboards.audit.store import AuditStore, AuditWatcher, kept_audits, measured_throughout
 from leaderboards.audit.validity import is_near_limit
@@ -36,12 +25,13 @@ from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
+from leaderboards.publish.boards import Board, board_folder
 from leaderboards.score.kinds import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
-from leaderboards.store.kept import KeptRun, trace_digest
-from leaderboards.store.kept_audit import KeptAudit
-from leaderboards.store.run_file import SUFFIX, RunEntry
+from leaderboards.store.kept import KeptAudit, KeptRun, trace_digest
+from leaderboards.store.manifest import MANIFEST, Manifest, PublishedFile, Source, write_manifest
+from leaderboards.store.run_file import SUFFIX, Row, RunEntry, results_in, write_rows
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
@@ -61,13 +51,13 @@ Runs = dict[str, dict[str, tuple[RunEntry, KeptRun | None]]]
 
 
 def file_names(agents: Iterable[Ref]) -> dict[str, str]:
-    """Names of the files of agents on a board, by their keys: of the label, with a hash if another has that name."""
+    """How the files of agents on a board begin, by their keys: with the label, and a hash if another begins so."""
     found: dict[str, str] = {}
     for agent in agents:
         stem = re.sub(r"[^a-z0-9.+]+", "-", agent.label.lower()).strip("-")
-        if not stem or stem + SUFFIX in found.values():
+        if not stem or stem in found.values():
             stem = f"{stem}-{hashlib.sha256(agent.key.encode()).hexdigest()[:8]}".strip("-")
-        found[agent.key] = stem + SUFFIX
+        found[agent.key] = stem
     return found
 
 
@@ -103,7 +93,7 @@ def make_board(
         SuiteError: if the suite cannot be run, or the folder holds another.
     """
     folder = board_folder(suite.name)
-    there = Board(folder) if (folder / INDEX).is_file() else None
+    there = Board(folder) if (folder / MANIFEST).is_file() else None
 
     def written() -> Board:
         return write_board(suite, folder, results, seconds="alone" if alone else "not comparable")
@@ -117,7 +107,7 @@ def make_board(
     finally:
         if results.keys() or AuditStore(results.directory).keys():
             found = written()
-            size = sum(path.stat().st_size for path in folder.iterdir())
+            size = sum(path.stat().st_size for path in folder.rglob("*.*"))
             wanted = suite.n_runs
             say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
             for first, others in alike(summarise(found, n_points=2)).items():
@@ -262,7 +252,7 @@ def write_board(
     wanted = {spec.key: spec for spec in suite.specs()}
     listed = {entry.ref.key for entry in suite.agents}
     stated = dict(sources or {})
-    before = _before(Board(folder), wanted) if (folder / INDEX).is_file() else _Before()
+    before = _before(Board(folder), wanted) if (folder / MANIFEST).is_file() else _Before()
     by_agent, where_from = before.counting, before.sources | stated
     played = {} if results is None else {key: run for key, run in results.entries().items() if key in wanted}
     # After the runs: an audit is written before its run, so that runs which end meanwhile do not come without theirs.
@@ -281,18 +271,39 @@ def write_board(
     instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
     refs = {agent: next(iter(runs.values()))[0].spec.agent for agent, runs in by_agent.items()}
     names = file_names(refs.values())
-    settle(folder)
-    files: dict[str, AgentFile] = {}
+    files: dict[str, PublishedFile] = {}
     for agent, runs in by_agent.items():
         source = where_from.get(agent) or _own_source(refs[agent], seconds)
-        files[names[agent]] = write_agent(pending(folder / names[agent]), list(runs.values()), source)
+        rows = [_published(entry, kept, instances) for entry, kept in runs.values()]
+        name, files_of = _write_agent(folder / "runs", names[agent], rows, source)
+        files[name] = files_of
     others = [(ref.id, dict(ref.kwargs), ref.label) for key, ref in refs.items() if key not in listed]
     whole = suite.with_agents(AgentEntry(id=id, kwargs=kwargs, label=label) for id, kwargs, label in others)
-    write_index(folder, whole, files, instances)
-    for path in folder.glob(f"*{SUFFIX}"):
+    write_manifest(folder, Manifest(suite=whole, files=files))
+    for path in results_in(folder / "runs"):
         if path.name not in files:
             path.unlink()
     return Board(folder)
+
+
+def _published(run: RunEntry, kept: KeptRun | None, instances: Mapping[str, RunEntry]) -> Row:
+    """The row of a run: without its traceback, which may name folders of a machine, and with one's instance for all."""
+    known = instances.get(_instance_key(run.spec), run)
+    shown = {"error": None, "seconds": round(run.seconds, 3), "finished": float(round(run.finished))}
+    return Row(run.model_copy(update={**shown, "facts": known.facts, "data": known.data}), kept)
+
+
+def _write_agent(folder: Path, stem: str, rows: Iterable[Row], source: Source) -> tuple[str, PublishedFile]:
+    """Write the runs of one agent; the bytes depend on the runs alone. Returns the file's name and its line."""
+    ordered = sorted(rows, key=lambda row: (row.entry.spec.task, row.entry.spec.repetition))
+    path = folder / f"{stem}{SUFFIX}"
+    write_rows(path, ordered, small=True)
+    content = path.read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    name = f"{stem}-{sha256[:8]}{SUFFIX}"  # no file of the manifest that is there is written over
+    os.replace(path, path.with_name(name))
+    label = ordered[0].entry.spec.agent.label
+    return name, PublishedFile(agent=label, sha256=sha256, bytes=len(content), runs=len(ordered), source=source)
 
 
 @dataclass
@@ -362,7 +373,10 @@ def _further(
         labelled = entry.model_copy(update={"spec": wanted[key]})
         kept = None
         if entry.status == "done":
-            kept = replace(keep(entry, results.trace(key)), audit=audits.get(key))
+            kept = results.kept(key)
+            if kept is None:
+                continue  # its numbers make no sense
+            kept = replace(kept, audit=audits.get(key))
         yield key, (labelled, kept)
 
 
@@ -386,18 +400,27 @@ def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Sour
     return Source(standing="verified", by=KEEPER, version=__version__, fingerprint=found, seconds=seconds)
 
 
-def _instances(runs: Iterable[RunEntry]) -> dict[str, dict[str, Any]]:
+def _instance_key(spec: RunSpec) -> str:
+    return f"{spec.task} {spec.repetition}"
+
+
+def _instances(runs: Iterable[RunEntry]) -> dict[str, RunEntry]:
+    """The first run on each instance, by `_instance_key`: what it states of that counts for all.
+
+    Raises:
+        StoreError: if another states something else.
+    """
     first: dict[str, RunEntry] = {}
     for run in sorted(runs, key=lambda run: run.key):
         if run.status != "done":
             continue
-        known = first.setdefault(instance_key(run.spec), run)
+        known = first.setdefault(_instance_key(run.spec), run)
         if fault := other_instance(run, known.facts, known.data, run.origin.rounds_as(known.origin)):
             raise StoreError(
                 f"{run.spec.agent.label} on {run.spec.env.label}, repetition {run.spec.repetition}, had another "
                 f"instance than the other agents: one of them was played with other data or another version ({fault})"
             )
-    return {key: {"facts": run.facts, "data": run.data.model_dump(mode="json")} for key, run in first.items()}
+    return first
 
 
 def _notes(results: Store) -> dict[str, str | None]:

@@ -28,12 +28,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 import agents
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.version import __version__
-from leaderboards.archive.files import INDEX, Source
-from leaderboards.archive.keep import keep
-from leaderboards.archive.read import BOARD, Board, board_folder, board_of, open_results
 from leaderboards.play.build import is_own_env
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
+from leaderboards.publish.boards import BOARD, Board, board_folder, board_of, open_results
 from leaderboards.publish.make import write_board
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.kinds import alike
@@ -42,7 +40,9 @@ from leaderboards.score.rankings import RANKED_BY, task_classes
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
-from leaderboards.store.run_file import FileError, RunEntry, copy_runs, first_error
+from leaderboards.store.kept import trace_digest
+from leaderboards.store.manifest import MANIFEST, Source
+from leaderboards.store.run_file import FileError, RunEntry, first_error, rows_in, write_rows
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_since
 from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
@@ -189,7 +189,7 @@ def _pack_done(store: Store, archive: Path) -> None:
         done.write_suite(suite)
         for name, runs in files.items():
             try:
-                copy_runs(store.path(runs[0]), done.runs_directory / name, runs)
+                write_rows(done.runs_directory / name, rows_in(store.path(runs[0]), runs))
             except FileError as error:
                 raise StoreError(f"{store.path(runs[0])} is damaged ({error}): run the suite again") from None
         exchange.copy_audits(store.directory, done.directory, done.keys())
@@ -453,7 +453,7 @@ def same_on_board(submission: Submission) -> list[str]:
     is the other's.
     """
     suite = submission.store.suite()
-    if suite is None or not (board_folder(suite.part_of or suite.name) / INDEX).is_file():
+    if suite is None or not (board_folder(suite.part_of or suite.name) / MANIFEST).is_file():
         return []
     board = board_of(BOARD, suite)
     on_board = {
@@ -464,7 +464,7 @@ def same_on_board(submission: Submission) -> list[str]:
     counts: dict[tuple[str, str], int] = {}
     for key in submission.store.done_keys():
         run = submission.store.entry(key)
-        digest = keep(run, submission.store.trace(key)).digest
+        digest = trace_digest(submission.store.trace(key))
         other = on_board.get((run.spec.task, run.spec.repetition, digest))
         if other is not None and other.key != run.spec.agent.key:
             pair = run.spec.agent.label, other.label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,14 +13,14 @@ from gpbandit_envs.channels import Channel
 from leaderboards.play.measures import RunColumns, simple_regret
 from leaderboards.score import metrics
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_intervals
-from leaderboards.store.kept import MOST_KEPT
+from leaderboards.store.kept import KEPT, KeptRun, kept_times
 
 __all__ = [
     "N_POINTS",
     "AgentScores",
     "Block",
     "RunScores",
-    "best_times",
+    "kept_scores",
     "reduce_run",
     "subsample_times",
     "unknown_scores",
@@ -131,7 +131,7 @@ class AgentScores:
         """
         self.mean_gaps = np.asarray(gaps, np.float64)
         least = np.fmax(metrics.BEST_SO_FAR, tolerances / self.mean_gaps)
-        times = best_times(int(self.t[-1]))
+        times = kept_times(int(self.t[-1]))
         along = metrics.best_so_far(times, best / self.mean_gaps[:, None], least)
         self.curves["best_so_far"] = along[:, np.searchsorted(times, self.t, side="right") - 1]
         self.finals["best_so_far"] = along[:, -1].copy()
@@ -159,7 +159,7 @@ class RunScores:
         best_mean: Largest mean among the evaluations where the optimum is unknown; NaN where regret is in the trace, or
             a mean is unknown too.
         measured_from: The mean from which regret is measured where the optimum is unknown; None if it is not yet.
-        best: Simple regret at the evaluations of `best_times`, whatever others are kept: boards keep these.
+        best: Simple regret at the evaluations of `kept_times`, whatever others are kept: boards keep these.
     """
 
     curves: dict[str, Float[np.ndarray, " p"]]
@@ -169,10 +169,18 @@ class RunScores:
     measured_from: float | None = None
     best: Float[np.ndarray, " q"] = field(default_factory=lambda: np.zeros(0))
 
+    def measured(self, best: float, t: Int[np.ndarray, " p"]) -> RunScores:
+        """The same with regret measured from the mean `best`, where the optimum is unknown, at the times `t`.
 
-def best_times(T: int) -> Int[np.ndarray, " q"]:
-    """The evaluations at which a board keeps a run of `T`, evenly on a logarithmic axis, both ends included."""
-    return subsample_times(T, MOST_KEPT, "log")
+        For the scores of a run without its trace; of another one the trace says more.
+        """
+        gain = best - (self.measured_from or 0.0)
+        curves, finals = dict(self.curves), dict(self.finals)
+        for name, evaluations in (("cumulative_regret", t), ("simple_regret", 1), ("average_regret", 1)):
+            curves[name] = curves[name] + gain * evaluations
+            finals[name] = float(curves[name][-1])
+        finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
+        return replace(self, curves=curves, finals=finals, measured_from=best, best=self.best + gain)
 
 
 def reduce_run(
@@ -207,7 +215,7 @@ def reduce_run(
         if metric.has_curve:
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
-    best = simple_regret(run.regret)[best_times(T) - 1]
+    best = simple_regret(run.regret)[kept_times(T) - 1]
     return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best)
 
 
@@ -215,4 +223,24 @@ def unknown_scores(t: Int[np.ndarray, " p"]) -> RunScores:
     """The scores of a run whose trace makes no sense: NaN."""
     named = {name: metric for name, metric in metrics.METRICS.items() if metric.of is not None}
     curves = {name: np.full(len(t), np.nan) for name, metric in named.items() if metric.has_curve}
-    return RunScores(curves, dict.fromkeys(named, np.nan), {}, best=np.full(len(best_times(int(t[-1]))), np.nan))
+    return RunScores(curves, dict.fromkeys(named, np.nan), {}, best=np.full(len(kept_times(int(t[-1]))), np.nan))
+
+
+def kept_scores(kept: KeptRun) -> RunScores:
+    """The scores of a run without its trace; metrics that are neither kept nor follow from what is are NaN."""
+    T = int(kept.t[-1])
+    curves = {name: np.asarray(kept.curves[name], np.float64) for name in KEPT}
+    finals = kept.finals
+    curves["average_regret"] = curves["cumulative_regret"] / kept.t
+    finals["average_regret"] = finals["cumulative_regret"] / T
+    finals["batch_length"] = T / finals["batches"]
+    finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
+    unknown = np.full(len(kept.t), np.nan)
+    ordered = {name: metric.has_curve for name, metric in metrics.METRICS.items() if metric.of is not None}
+    return RunScores(
+        {name: curves.get(name, unknown) for name, has_curve in ordered.items() if has_curve or name in curves},
+        {name: finals.get(name, np.nan) for name in ordered},
+        {},
+        kept.best_mean,
+        best=curves["simple_regret"],
+    )

@@ -15,19 +15,21 @@ from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
 from leaderboards.play.suite import Suite
-from leaderboards.score.kept_scores import KeptScores, scores_of
 from leaderboards.score.metrics import other_columns
 from leaderboards.score.scores import (
     N_POINTS,
     AgentScores,
     RunScores,
+    kept_scores,
     reduce_run,
     subsample_times,
     unknown_scores,
 )
 from leaderboards.score.statistics import LEVEL, quantile_intervals, score_band, score_intervals
 from leaderboards.score.tasks import Task, name_all
-from leaderboards.store.run_file import Origin, RunEntry
+from leaderboards.store.kept import kept_times
+from leaderboards.store.origin import Origin
+from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import StoreView
 
 __all__ = ["NOT_ON_BOARD", "REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
@@ -94,7 +96,7 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
 
     Args:
         store: The folder.
-        n_points: Largest number of points kept of each curve; on the tasks of a board the points are the board's.
+        n_points: Largest number of points of each curve; on the tasks of a board those at which its runs are kept.
         reduced: Runs that were reduced before, by key, with the same `n_points`; they are not read again, and new ones
             are added.
     """
@@ -108,7 +110,13 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
     for run in entries:
         if run.status == "done":
             done.setdefault(names[run.key], []).append(run)
-    times = {name: _times(store, task, n_points) for name, task in tasks.items()}
+    published = {run.spec.task for runs in done.values() for run in runs if not run.traced}
+    times = {
+        name: kept_times(task.horizon)
+        if task_key(task.env, task.horizon, task.feedback) in published
+        else subsample_times(task.horizon, n_points)
+        for name, task in tasks.items()
+    }
     on_task: dict[str, list[RunEntry]] = {}
     for (task, _), finished in done.items():
         _reduce(store, finished, tasks[task], times[task], reduced)
@@ -135,11 +143,6 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
         reference = summary.reference(task)
         scores[task, agent].add_regret_ratio(scores[task, reference] if reference else None)
     return summary
-
-
-def _times(store: StoreView, task: Task, n_points: int) -> np.ndarray:
-    kept = store.kept_times(task_key(task.env, task.horizon, task.feedback))
-    return subsample_times(task.horizon, n_points) if kept is None else kept
 
 
 def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
@@ -189,8 +192,9 @@ def _reduce(
 ) -> None:
     """Add the scores of those runs of a task that are not in `reduced` yet."""
     for run in runs:
-        if run.key not in reduced and (kept := store.kept(run.key)) is not None:
-            reduced[run.key] = scores_of(kept)
+        if run.key not in reduced and not run.traced:
+            kept = store.kept(run.key)
+            reduced[run.key] = unknown_scores(t) if kept is None else kept_scores(kept)
     for run, trace, diagnostics in _traces(store, [run for run in runs if run.key not in reduced], runs):
         scores = _scores_of(store, run, trace, t, task, diagnostics)
         unknown = np.isnan(trace["regret"]).all() and np.isfinite(trace["mean"]).all()
@@ -214,10 +218,8 @@ def _measure_from_best(
     best = {instance: max(reduced[run.key].best_mean for run in same) for instance, same in instances.items()}
     for instance, same in instances.items():
         outdated = [run for run in same if reduced[run.key].measured_from != best[instance]]
-        for run in outdated:
-            if isinstance(scores := reduced[run.key], KeptScores):
-                reduced[run.key] = scores.measured(best[instance])
-        outdated = [run for run in outdated if not isinstance(reduced[run.key], KeptScores)]
+        reduced |= {run.key: reduced[run.key].measured(best[instance], t) for run in outdated if not run.traced}
+        outdated = [run for run in outdated if run.traced]
         known = {run.key: reduced.pop(run.key).best_mean for run in outdated}
         for run, trace, diagnostics in _traces(store, outdated, runs):
             measured = {**trace, "regret": best[instance] - trace["mean"]}

@@ -76,7 +76,7 @@ def build_page(
 
 def _is_folder(store: StoreView) -> bool:
     """Whether results are a folder that is played into, alone or joined with a board."""
-    return isinstance(store, Store) or store.against() is not None
+    return store.against() is not None or not store.rivals()
 
 
 def whole_site(

@@ -21,18 +21,18 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import MOST_JSON, StoreError, open_json
 from leaderboards.store.note import noted, write_note
+from leaderboards.store.origin import origin
 from leaderboards.store.provenance import Provenance
 from leaderboards.store.run_file import (
     SUBMITTED,
     SUFFIX,
     FileError,
     RunEntry,
-    copy_runs,
     open_table,
-    origin,
-    read_columns,
     read_runs,
     results_in,
+    rows_in,
+    write_rows,
 )
 from leaderboards.store.store import AUDITS, Store, best
 from leaderboards.text import visible
@@ -94,7 +94,7 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
         found |= counting.keys()
         new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
         copied.append((source, [(run, names[run.file]) for run in counting.values()]))
-    store.write_manifest()
+    store.write_cache()
     for key in new:  # once: of an earlier record
         (target / _audit(key)).unlink(missing_ok=True)
     ours = Provenance(target)
@@ -187,13 +187,13 @@ def add(archive: Path, directory: Path) -> MergeResult:
         for name in sorted({run.file for run in new.values()}):
             chosen = Path(scratch) / f"chosen{SUFFIX}"
             # A file may hold other runs too, which are not to be added.
-            copy_runs(Path(scratch) / name, chosen, [run for run in new.values() if run.file == name])
+            write_rows(chosen, rows_in(Path(scratch) / name, [run for run in new.values() if run.file == name]))
             content = chosen.read_bytes()
             _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
     if new:
         # Read only now: a `gpbandit verify` may have marked runs meanwhile.
         Provenance(directory).add_submitted(new, archive.name)
-        store.write_manifest()
+        store.write_cache()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 
 
@@ -291,23 +291,21 @@ def _counting(store: Store, run: RunEntry, file: str) -> RunEntry | None:
     here = store.entry(run.key)
     if here.file == file:
         return here
-    if here.model_copy(update={"file": run.file, "start": run.start, "stop": run.stop}) != run:
+    if here.model_copy(update={"file": run.file}) != run:
         return None
-    there = run.model_copy(update={"file": file})
     try:
-        theirs, ours = (
-            read_columns(store.path(entry), run.columns).slice(entry.start, entry.rows).to_pandas()
-            for entry in (there, here)
-        )
+        theirs, ours = (rows_in(store.runs_directory / name, [run])[0].trace for name in (file, here.file))
     except FileError:  # the next reader of the run sets the file aside
         return None
-    return here if ours.equals(theirs) else None
+    return here if ours is not None and theirs is not None and ours.equals(theirs) else None
 
 
 def _readable_runs(path: Path) -> list[RunEntry]:
     """The runs of a results file, all of whose data can be read."""
     runs = read_runs(path)
-    read_columns(path, sorted({name for run in runs for name in run.columns}))
+    if any(run.rows and not run.traced for run in runs):
+        raise FileError("a run without its trace")
+    rows_in(path, runs)
     return runs
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.store.intact import Quarantine, open_json, read_limited, seal_json
+from leaderboards.store.intact import open_json, read_limited, seal_json, set_aside
 from leaderboards.store.run_file import RunEntry, first_error
 from leaderboards.text import visible
 
 __all__ = ["Provenance", "TrustLevel"]
+
+_log = logging.getLogger("gpbandit")
 
 TrustLevel = Literal["local", "submitted", "verified"]
 """How far a record is to be trusted."""
@@ -23,7 +26,7 @@ TrustLevel = Literal["local", "submitted", "verified"]
 class _Source(BaseModel):
     """Where a run was added from, and when (seconds since 1970)."""
 
-    archive: str = Field(validation_alias=AliasChoices("from", "archive"), serialization_alias="from")
+    archive: str
     added: float
 
 
@@ -69,8 +72,8 @@ class Provenance:
             pass
         except ValueError as error:
             reason = first_error(error) if isinstance(error, ValidationError) else str(error)
-            remedy = "what it said is verified has to be verified again"
-            Quarantine(directory).set_aside(self._path, reason, remedy)
+            said = set_aside(self._path, reason)
+            _log.warning("%s: what it said is verified has to be verified again", said)
         self._content = _Content()
 
     def standing(self, run: RunEntry) -> TrustLevel:
@@ -121,4 +124,4 @@ class Provenance:
 
     def _write(self) -> None:
         with written_whole(self._path) as temporary:
-            temporary.write_bytes(seal_json(self._content.model_dump(mode="json", by_alias=True), indent=1))
+            temporary.write_bytes(seal_json(self._content.model_dump(mode="json"), indent=1))

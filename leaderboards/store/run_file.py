@@ -1,96 +1,106 @@
-"""One results file: parquet, with the entries of its runs as JSON in the metadata.
+"""One results file: a parquet table with one row a run.
 
-A file holds one run or several short ones, one after the other. Its metadata under the key `gpbandit` is a `_Footer`:
+| columns | what |
+|---|---|
+| `key`, `spec`, `status`, ... | the entry of the run, see `RunEntry`; what is nested is JSON |
+| `t`, `cumulative_regret`, ... | lists: what is kept of a run that is done, see `leaderboards.store.kept` |
+| `final_cumulative_regret`, ... | the same at the horizon, in double precision |
+| `trace_t`, `trace_reward`, ... | lists: the trace; null where a run lacks the column |
 
-    {"schema": 2, "origin": {versions, commit, machine},
-     "runs": [{"key", "spec", "status", "reason", "error", "seconds", "tries", "resumed", "finished", "seeds",
-               "facts", "data", "columns", "start", "stop"}, ...]}
-
-`RunEntry` says what the fields of a run mean. A file appears under its name only when it is whole, and digests show
-that no bit of it has changed since, see `leaderboards.store.intact`.
+A file holds one run, several short ones, or, if it was published, all runs of an agent without their traces. A file
+appears under its name only when it is whole, and a digest shows that no bit of it has changed since, see
+`leaderboards.store.intact`.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.metadata
-import itertools
 import json
-import os
-import platform
-import subprocess
+import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    PlainSerializer,
-    PlainValidator,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, FiniteFloat, PlainSerializer, PlainValidator, ValidationError, model_validator
 
 from gpbandit_envs.atomic import written_whole
-from gpbandit_envs.version import __version__
-from leaderboards.play.processor import loops
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.play.streams import env_seed
-from leaderboards.store.intact import (
-    MOST_JSON,
-    MOST_VALUES,
-    SEALED,
-    TAIL,
-    SealError,
-    check_parquet,
-    footer_of,
-    seal_parquet,
-    tail_size,
-)
-from leaderboards.store.lock import lock_note
+from leaderboards.store.intact import MOST_JSON, MOST_VALUES, SealError, check_parquet, seal_parquet
+from leaderboards.store.kept import KEPT, KeptAudit, KeptRun, keep
+from leaderboards.store.origin import Origin, Stored, origin
 from leaderboards.text import visible
 
 __all__ = [
-    "SCHEMA",
     "SUBMITTED",
     "SUFFIX",
+    "TRACE",
     "FileError",
-    "Machine",
     "NewerFileError",
-    "Origin",
+    "Row",
     "RunEntry",
     "Seeds",
-    "copy_runs",
+    "entries_of",
+    "entry_table",
     "first_error",
     "open_table",
-    "origin",
-    "read_columns",
+    "read_kept",
     "read_runs",
+    "read_traces",
     "results_in",
-    "write_file",
+    "row_of",
+    "rows_in",
+    "write_rows",
     "write_table",
 ]
 
-SCHEMA = 2
 SUFFIX = ".parquet"
+TRACE = "trace_"
+"""Begins the names of the columns of traces."""
+
 SUBMITTED = "submitted-"
 """Begins the names of files that came from elsewhere; no run that is played here is written under such a name."""
 
+_SCHEMA = 3
 _METADATA = b"gpbandit"
 _LATEST = 253_402_300_799.0  # the last second of the year 9999, after which there are no dates
-_LIBRARIES = ("numpy", "scipy", "gymnasium", "pandas", "pyarrow")
-# What policies and environments of extras compute with.
-_OF_EXTRAS = ("botorch", "gpytorch", "optuna", "scikit-learn", "torch", "xgboost", "xgboost-cpu")
+_MOST_RUNS = 2**20
+_FINAL = "final_"
+_NESTED = ("spec", "seeds", "facts", "data", "origin")
+_ENTRY = {
+    "key": pa.string(),
+    "spec": pa.string(),
+    "status": pa.string(),
+    "reason": pa.string(),
+    "error": pa.string(),
+    "seconds": pa.float64(),
+    "tries": pa.int64(),
+    "resumed": pa.int64(),
+    "finished": pa.float64(),
+    "seeds": pa.string(),
+    "facts": pa.string(),
+    "data": pa.string(),
+    "columns": pa.list_(pa.string()),
+    "rows": pa.int64(),
+    "origin": pa.string(),
+}
+_KEPT = {
+    "t": pa.list_(pa.int32()),
+    **{name: pa.list_(pa.float32()) for name in KEPT},
+    **{_FINAL + name: pa.float64() for name in KEPT},
+    "best_mean": pa.float64(),
+    "digest": pa.string(),
+    "audit": pa.string(),
+}
 
 
 class FileError(Exception):
@@ -104,85 +114,7 @@ class NewerFileError(FileError):
 # ---- entries of runs ----
 
 
-class _Stored(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, ser_json_inf_nan="constants")
-
-
-class Machine(_Stored):
-    """The computer on which a run was played.
-
-    Attributes:
-        system: Its operating system.
-        arch: Its architecture.
-        cpu: Its processor.
-        cores: How many it has.
-        loops: What the process computed with, see `leaderboards.play.processor`; None where nobody noted it.
-    """
-
-    system: Text
-    arch: Text
-    cpu: Text
-    cores: int | None = None
-    loops: list[Text] | None = None
-
-
-class Origin(_Stored):
-    """Versions, commit and machine of the process that wrote a file.
-
-    Attributes:
-        gpbandit_envs: Version of this package.
-        commit: Commit of the checkout, with `+` if files differ from it; None for an installed package.
-        python: Version of Python.
-        libraries: Versions of libraries, NumPy and SciPy among them, and of those of extras that are installed.
-        machine: The computer.
-        lock: The lock file of boards, and what was installed in another version, see `leaderboards.store.lock`; None
-            in records of earlier versions.
-    """
-
-    gpbandit_envs: Text
-    commit: Text | None
-    python: Text
-    libraries: dict[Text, Text]
-    machine: Machine
-    lock: Text | None = None
-
-    @field_validator("libraries")
-    @classmethod
-    def _complete(cls, libraries: dict[str, str]) -> dict[str, str]:
-        missing = [name for name in ("numpy", "scipy") if name not in libraries]
-        if missing:
-            raise ValueError(f"expected the version of {missing[0]}")
-        return libraries
-
-    def rounds_as(self, other: Origin) -> bool:
-        """Whether sums round alike, bit for bit, in the two: the same loops of the same libraries, on one kind of CPU.
-
-        False where one of them did not note its loops, as records of earlier versions: two processors may be of one
-        name and choose others. A library of an extra counts where both had it: what a run used is not known.
-        """
-        both = self.libraries.keys() & other.libraries.keys() & set(_OF_EXTRAS)
-        return (
-            self._rounding is not None
-            and self._rounding == other._rounding
-            and all(self.libraries[name] == other.libraries[name] for name in both)
-        )
-
-    @property
-    def _rounding(self) -> tuple[object, ...] | None:
-        machine = self.machine
-        if machine.loops is None:
-            return None
-        return (
-            machine.system,
-            machine.arch,
-            machine.cpu,
-            machine.loops,
-            self.libraries["numpy"],
-            self.libraries["scipy"],
-        )
-
-
-class Seeds(_Stored):
+class Seeds(Stored):
     """Seeds of a run: the root of all streams, and the one that the environment was reset with."""
 
     root: int
@@ -193,8 +125,8 @@ def _to_spec(value: Any) -> RunSpec:
     return value if isinstance(value, RunSpec) else RunSpec.from_dict(value)
 
 
-class RunEntry(_Stored):
-    """The entry of one run in a results file, and the rows of its trace.
+class RunEntry(Stored):
+    """What is known of a run beside its trace and its scores.
 
     Attributes:
         key: Hash of the spec.
@@ -210,10 +142,10 @@ class RunEntry(_Stored):
         facts: Certified numbers of the instance.
         data: Where the instance comes from.
         columns: Names of the columns of its trace.
-        start: First row of its trace in the file.
-        stop: Row after the last.
-        origin: What wrote the file.
+        rows: Number of evaluations in its trace.
+        origin: What played it.
         file: Name of the file; "" until it is known.
+        traced: Whether its trace is in the file, as one without evaluations always is.
     """
 
     key: str = Field(pattern=r"^[0-9a-f]{32}$")
@@ -229,26 +161,21 @@ class RunEntry(_Stored):
     facts: dict[Text, float]
     data: InstanceData
     columns: list[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]]
-    start: int = Field(ge=0)
-    stop: int
+    rows: int = Field(ge=0)
     origin: Origin
     file: str = ""
+    traced: bool = True
 
     @model_validator(mode="after")
     def _consistent(self) -> RunEntry:
         hidden = [name for name in self.columns if not name.isprintable()]
         if hidden:
             raise ValueError(f"column {hidden[0]!r}: expected no invisible characters")
-        if not self.start <= self.stop:
-            raise ValueError(f"rows {self.start} to {self.stop}")
+        if self.spec.key != self.key:
+            raise ValueError(f"key {self.key} does not belong to its spec, whose key is {self.spec.key}")
         if self.status == "done" and self.rows != self.spec.horizon:
             raise ValueError(f"done with {self.rows} rows, horizon {self.spec.horizon}")
         return self
-
-    @property
-    def rows(self) -> int:
-        """Number of evaluations in its trace."""
-        return self.stop - self.start
 
     @property
     def submitted(self) -> bool:
@@ -257,10 +184,6 @@ class RunEntry(_Stored):
         The name of the file says so, and not a list of keys: a run that is played here later has a record of its own.
         """
         return self.file.startswith(SUBMITTED)
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON form of the entry in the file."""
-        return self.model_dump(mode="json", exclude={"origin", "file"})
 
 
 def first_error(error: ValidationError) -> str:
@@ -271,120 +194,27 @@ def first_error(error: ValidationError) -> str:
     return f"{where}: {message}, got {first['input']!r:.80}" if where else message
 
 
-@functools.cache
-def origin() -> Origin:
-    """Versions, commit and machine of this process; found once."""
-    machine = Machine(
-        system=platform.system(), arch=platform.machine(), cpu=_cpu(), cores=os.cpu_count(), loops=list(loops())
-    )
-    return Origin(
-        gpbandit_envs=__version__,
-        commit=_commit(),
-        python=platform.python_version(),
-        libraries=dict(_versions()),
-        machine=machine,
-        lock=lock_note(),
-    )
-
-
-def _versions() -> Iterator[tuple[str, str]]:
-    for name in _LIBRARIES:
-        yield name, importlib.metadata.version(name)
-    for name in _OF_EXTRAS:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            yield name, importlib.metadata.version(name)
-
-
-def _commit() -> str | None:
-    """Commit of the checkout this package runs from, with `+` if files differ from it; None for an installed wheel."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        head = _git(root, "rev-parse", "--short=12", "HEAD")
-        return head + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.SubprocessError):
-        return None  # git is no dependency: a machine without it has no commit to state
-
-
-def _git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True)
-    return done.stdout.strip()
-
-
-def _cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
-
-
 # ---- writing ----
 
 
-def write_file(path: Path, records: Sequence[RunRecord]) -> None:
-    """Write `records` to `path`, whole or not at all.
+@dataclass(frozen=True)
+class Row:
+    """A row of a file.
 
-    Raises:
-        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
+    Attributes:
+        entry: The entry of its run.
+        kept: What is kept of it; None if it is not done, or its numbers make no sense.
+        trace: Its trace; None for a row without.
     """
-    rows = np.cumsum([0, *(len(record.trace) for record in records)]).tolist()
-    names = list(dict.fromkeys(itertools.chain.from_iterable(record.trace.columns for record in records)))
-    columns = {
-        name: np.concatenate([_column(record, name) for record in records if len(record.trace)] or [np.zeros(0)])
-        for name in names
-    }
-    entries = [_entry(record, start, stop) for record, start, stop in zip(records, rows, rows[1:])]
-    _write(path, pa.table(columns), entries)
+
+    entry: RunEntry
+    kept: KeptRun | None
+    trace: pd.DataFrame | None = None
 
 
-def copy_runs(source: Path, target: Path, runs: Sequence[RunEntry]) -> None:
-    """Write to `target` only those `runs` of the file `source`, entries that `read_runs` gave of it.
-
-    Raises:
-        FileError: if the data of `source` cannot be read.
-        OSError: if `target` cannot be written.
-    """
-    table = read_columns(source, list(dict.fromkeys(itertools.chain.from_iterable(run.columns for run in runs))))
-    rows = np.cumsum([0, *(run.rows for run in runs)]).tolist()
-    parts = [table.slice(run.start, run.rows) for run in runs]
-    entries = [run.model_copy(update={"start": start, "stop": stop}) for run, start, stop in zip(runs, rows, rows[1:])]
-    _write(target, pa.concat_tables(parts), entries)
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write `table` to `path`, whole or not at all, with a checksum on every page and digests over all.
-
-    Raises:
-        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
-    """
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), SEALED: b"1"})
-    content = pa.BufferOutputStream()
-    pq.write_table(table, content, compression="zstd", write_page_checksum=True)
-    with written_whole(path) as temporary:
-        temporary.write_bytes(seal_parquet(content.getvalue().to_pybytes()))
-
-
-def _write(path: Path, table: pa.Table, entries: Sequence[RunEntry]) -> None:
-    metadata = {
-        "schema": SCHEMA,
-        "origin": entries[0].origin.model_dump(),
-        "runs": [entry.to_json() for entry in entries],
-    }
-    write_table(path, table.replace_schema_metadata({_METADATA: json.dumps(metadata).encode()}))
-
-
-def _column(record: RunRecord, name: str) -> np.ndarray:
-    if name in record.trace:
-        return record.trace[name].to_numpy()
-    return np.full(len(record.trace), np.nan)
-
-
-def _entry(record: RunRecord, start: int, stop: int) -> RunEntry:
-    return RunEntry(
+def row_of(record: RunRecord) -> Row:
+    """The row of a run that was played here, now."""
+    entry = RunEntry(
         key=record.spec.key,
         spec=record.spec,
         status=record.status,
@@ -398,10 +228,76 @@ def _entry(record: RunRecord, start: int, stop: int) -> RunEntry:
         facts=record.facts,
         data=record.data,
         columns=list(record.trace.columns),
-        start=start,
-        stop=stop,
+        rows=len(record.trace),
         origin=origin(),
     )
+    return Row(entry, keep(record.spec, record.trace) if record.status == "done" else None, record.trace)
+
+
+def write_rows(path: Path, rows: Sequence[Row], *, small: bool = False) -> None:
+    """Write `rows` to `path`, whole or not at all.
+
+    Args:
+        path: The file.
+        rows: The runs.
+        small: Whether to take the time to make the file small.
+
+    Raises:
+        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
+    """
+    table = entry_table([row.entry for row in rows])
+    kept = [None if row.kept is None else _kept_values(row.kept) for row in rows]
+    for name, kind in _KEPT.items():
+        table = table.append_column(name, pa.array([values and values[name] for values in kept], kind))
+    traces: list[Any] = [{} if row.trace is None or not len(row.trace) else row.trace for row in rows]
+    for name in dict.fromkeys(str(name) for trace in traces for name in trace):
+        parts = [trace[name].to_numpy() if name in trace else None for trace in traces]
+        kind = pa.from_numpy_dtype(np.result_type(*(part.dtype for part in parts if part is not None)))
+        table = table.append_column(TRACE + name, pa.array(parts, pa.list_(kind)))
+    write_table(path, table.replace_schema_metadata({_METADATA: str(_SCHEMA).encode()}), small=small)
+
+
+def entry_table(entries: Sequence[RunEntry]) -> pa.Table:
+    """The columns of the entries of runs."""
+    dumped = [entry.model_dump(mode="json") for entry in entries]
+    for values in dumped:
+        values |= {name: json.dumps(values[name]) for name in _NESTED}
+    return pa.table({name: pa.array([values[name] for values in dumped], kind) for name, kind in _ENTRY.items()})
+
+
+def _kept_values(run: KeptRun) -> dict[str, Any]:
+    return {
+        "t": run.t,
+        **run.curves,
+        **{_FINAL + name: value for name, value in run.finals.items()},
+        "best_mean": run.best_mean,
+        "digest": run.digest,
+        "audit": None if run.audit is None else json.dumps(run.audit.to_dict()),
+    }
+
+
+def write_table(path: Path, table: pa.Table, *, small: bool = False) -> None:
+    """Write `table` to `path`, whole or not at all, with its digest.
+
+    Raises:
+        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
+    """
+    content = pa.BufferOutputStream()
+    options: dict[str, Any] = {}
+    if small:
+        curves = [f"{name}.list.element" for name in KEPT]
+        coded = [leaf for leaf in _leaves(table.schema) if leaf not in curves]
+        options = {"compression_level": 19, "use_byte_stream_split": curves, "use_dictionary": coded}
+    # Without the schema that Arrow would keep beside its own, in every file of a short run.
+    with pq.ParquetWriter(content, table.schema, compression="zstd", store_schema=False, **options) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(dict(table.schema.metadata or {}))
+    with written_whole(path) as temporary:
+        temporary.write_bytes(seal_parquet(content.getvalue().to_pybytes()))
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    return [field.name + (".list.element" if pa.types.is_list(field.type) else "") for field in schema]
 
 
 # ---- reading ----
@@ -415,44 +311,158 @@ def read_runs(path: Path) -> list[RunEntry]:
         FileNotFoundError: if it has gone.
         OSError: if the system does not give it, which says nothing of the file.
     """
-    with _damage("not a whole parquet file"):
-        footer = _read_footer(path)
-        schema = footer.schema.to_arrow_schema()
-        raw = (footer.metadata or {}).get(_METADATA)
-    if raw is None:
-        raise FileError("a parquet file without the gpbandit metadata: not written by this harness")
-    if len(raw) > MOST_JSON or footer.num_rows * max(footer.num_columns, 1) > MOST_VALUES:
-        raise FileError(
-            f"{footer.num_rows:,} rows of {footer.num_columns} columns and {len(raw):,} bytes of metadata: "
-            f"expected at most {MOST_VALUES:,} values and {MOST_JSON:,} bytes"
-        )
-    try:
-        metadata = json.loads(raw)
-        if metadata["schema"] > SCHEMA:
-            raise NewerFileError(
-                f"schema {metadata['schema']} is newer than this version's {SCHEMA}: upgrade gpbandit-envs"
-            )
-        made_by = Origin.model_validate(metadata["origin"])
-        runs = [RunEntry.model_validate({**run, "origin": made_by, "file": path.name}) for run in metadata["runs"]]
-        for run in runs:
-            _check_against_file(run, footer.num_rows, schema)
-    except ValidationError as error:
-        raise FileError(f"metadata does not describe its runs ({first_error(error)})") from None
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise FileError(f"metadata does not describe its runs ({type(error).__name__}: {error})") from None
+    with open_table(path) as file:
+        schema, traced = file.schema_arrow, [name for name in file.schema_arrow.names if name.startswith(TRACE)]
+        version = (file.metadata.metadata or {}).get(_METADATA, b"").decode(errors="replace")
+        if not version.isdecimal():
+            raise FileError("a parquet file without the gpbandit metadata: not written by this harness")
+        if int(version) > _SCHEMA:
+            raise NewerFileError(f"schema {version} is newer than this version's {_SCHEMA}: upgrade gpbandit-envs")
+        for name in traced:
+            kind = schema.field(name).type
+            element = kind.value_type if pa.types.is_list(kind) else kind
+            if not (pa.types.is_integer(element) or pa.types.is_floating(element) or pa.types.is_boolean(element)):
+                raise FileError(f"column {name.removeprefix(TRACE)}: expected numbers, got {element}")
+        table = file.read(columns=list(_ENTRY), use_threads=False)
+    runs = [
+        run.model_copy(update={"file": path.name, "traced": bool(traced) or not run.rows}) for run in entries_of(table)
+    ]
+    for run in runs:
+        missing = [name for name in run.columns if traced and run.rows and TRACE + name not in schema.names]
+        if missing:
+            raise FileError(f"no column {missing[0]!r} in the file")
+    if len({run.key for run in runs}) < len(runs):
+        raise FileError("it holds a run twice")
     return runs
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Some columns of all rows.
+def entries_of(table: pa.Table) -> list[RunEntry]:
+    """The entries of runs, from their columns.
 
     Raises:
-        FileError: if the data do not match their checksums or cannot be decoded.
-        FileNotFoundError: if the file has gone.
+        FileError: if they do not describe runs.
+    """
+    try:
+        _check_texts(table)
+        return [_entry(values) for values in table.select([n for n in _ENTRY if n in table.column_names]).to_pylist()]
+    except ValidationError as error:
+        raise FileError(f"a row does not describe its run ({first_error(error)})") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise FileError(f"a row does not describe its run ({type(error).__name__}: {error})") from None
+
+
+def _entry(values: dict[str, Any]) -> RunEntry:
+    nested = {name: json.loads(values[name]) for name in ("spec", "seeds", "facts") if name in values}
+    shared = {"data": _shared_data(values["data"]), "origin": _shared_origin(values["origin"])}
+    return RunEntry.model_validate({**values, **nested, **shared})
+
+
+@functools.lru_cache(maxsize=4096)
+def _shared_data(text: str) -> InstanceData:
+    """Where an instance with this JSON form comes from, which all agents share."""
+    return InstanceData.model_validate(json.loads(text))
+
+
+@functools.lru_cache(maxsize=64)
+def _shared_origin(text: str) -> Origin:
+    return Origin.model_validate(json.loads(text))
+
+
+def _check_texts(table: pa.Table) -> None:
+    """Check that the texts of a table, of which a file may hold one for many rows, are not too long together.
+
+    Raises:
+        ValueError: if they are.
+    """
+    size = 0
+    for column in table.columns:
+        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+            size += pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0
+    if size > MOST_JSON:
+        raise ValueError(f"expected at most {MOST_JSON:,} bytes of text, got {size:,}")
+
+
+def read_kept(path: Path) -> dict[str, KeptRun]:
+    """What is kept of the runs in a file, by key; runs that are not done are left out.
+
+    Raises:
+        FileError: if the file is damaged, or its columns do not belong together.
+        FileNotFoundError: if it has gone.
         OSError: if the system does not give it, which says nothing of the file.
     """
     with open_table(path) as file:
-        return file.read(columns=list(columns), use_threads=False)
+        table = file.read(columns=["key", "rows", *_KEPT], use_threads=False)
+    try:
+        _check_texts(table)
+        scalars = ["key", "rows", "best_mean", "digest", "audit", *(_FINAL + name for name in KEPT)]
+        lists = {name: _vectors(table, name, np.float64 if name != "t" else np.int64) for name in ("t", *KEPT)}
+        return {
+            values["key"]: _kept(values, {name: vectors(i) for name, vectors in lists.items()})
+            for i, values in enumerate(table.select(scalars).to_pylist())
+            if values["digest"] is not None
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise FileError(f"what it keeps of a run makes no sense ({type(error).__name__}: {error})") from None
+
+
+def _kept(values: Mapping[str, Any], curves: dict[str, np.ndarray]) -> KeptRun:
+    t = curves.pop("t")
+    if not len(t) or t[-1] != values["rows"] or (np.diff(t) <= 0).any() or {*map(len, curves.values())} != {len(t)}:
+        raise ValueError("the kept evaluations of a run do not end at its horizon")
+    for name, curve in curves.items():
+        curve[-1] = values[_FINAL + name]
+    audit = None if values["audit"] is None else KeptAudit.from_dict(json.loads(values["audit"]))
+    best = values["best_mean"]
+    return KeptRun(t, curves, math.nan if best is None else float(best), str(values["digest"]), audit)
+
+
+def read_traces(
+    path: Path, runs: Sequence[RunEntry], columns: Sequence[str]
+) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+    """Columns of the traces of `runs`, entries that `read_runs` gave of the file; NaN where a run lacks one.
+
+    Raises:
+        FileError: if the data do not match their digest, or cannot be decoded.
+        FileNotFoundError: if the file has gone.
+        OSError: if the system does not give it, which says nothing of the file.
+    """
+    there = [name for name in columns if any(name in run.columns for run in runs)]
+    with open_table(path) as file:
+        table = file.read(columns=["key", *(TRACE + name for name in there)], use_threads=False)
+    at = {key: i for i, key in enumerate(table.column("key").to_pylist())}
+    vectors = {name: _vectors(table, TRACE + name) for name in there if TRACE + name in table.column_names}
+    for run in runs:
+        found = {
+            name: vectors[name](at[run.key]) if run.rows and name in run.columns else np.full(run.rows, np.nan)
+            for name in columns
+        }
+        wrong = [name for name, values in found.items() if len(values) != run.rows]
+        if wrong:
+            raise FileError(f"{len(found[wrong[0]])} rows of column {wrong[0]!r}, expected {run.rows}")
+        yield run, found
+
+
+def _vectors(table: pa.Table, name: str, kind: type | None = None) -> Callable[[int], np.ndarray]:
+    """The function that gives the list in a row of a column; empty where that is null."""
+    column = table.column(name).combine_chunks()
+    array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    ends, values = array.offsets.to_numpy(), array.values.to_numpy(zero_copy_only=False)
+    values = values if kind is None else values.astype(kind)
+    return lambda i: values[ends[i] : ends[i + 1]]
+
+
+def rows_in(path: Path, runs: Sequence[RunEntry]) -> list[Row]:
+    """Whole rows of a file, of `runs`, entries that `read_runs` gave of it.
+
+    Raises:
+        FileError: if it is damaged.
+        OSError: if the system does not give it.
+    """
+    kept = read_kept(path)
+    traces = read_traces(path, runs, list(dict.fromkeys(name for run in runs for name in run.columns)))
+    return [
+        Row(run, kept.get(run.key), pd.DataFrame({name: trace[name] for name in run.columns})) for run, trace in traces
+    ]
 
 
 @contextmanager
@@ -462,17 +472,36 @@ def open_table(path: Path) -> Iterator[pq.ParquetFile]:
     Errors of Arrow in the block are damage too.
 
     Raises:
-        FileError: if the data do not match their digest or their checksums, or cannot be decoded.
+        FileError: if the data do not match their digest, or cannot be decoded.
         FileNotFoundError: if the file has gone.
         OSError: if the system does not give it, which says nothing of the file.
     """
-    with _damage("data cannot be read"):
+    try:
+        if path.exists() and not path.is_file():
+            raise SealError("expected a file, got a device, a pipe or a folder")
         content = path.read_bytes()
-        sealed = check_parquet(content)
-        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=not sealed)
-        if not sealed:
-            _check_unsealed(file.metadata)
-        yield file
+        check_parquet(content)
+        footer = pq.read_metadata(pa.BufferReader(content))
+        _check_size(footer)
+        texts = [field.name for field in footer.schema.to_arrow_schema() if field.type == pa.string()]
+        yield pq.ParquetFile(pa.BufferReader(content), metadata=footer, read_dictionary=texts)
+    except (SealError, OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        # What the system refused has a number, such as a missing file, no permission or too many open files.
+        if (isinstance(error, OSError) and error.errno is not None) or isinstance(error, _NO_DAMAGE):
+            raise
+        raise FileError((str(error).splitlines() or [type(error).__name__])[0][:120]) from None
+
+
+_NO_DAMAGE = (pa.ArrowMemoryError, pa.ArrowCancelled)
+
+
+def _check_size(footer: pq.FileMetaData) -> None:
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+    if footer.num_rows > _MOST_RUNS or values > MOST_VALUES:
+        raise FileError(
+            f"{footer.num_rows:,} rows and {values:,} values: expected at most {_MOST_RUNS:,} and {MOST_VALUES:,}"
+        )
 
 
 def results_in(folder: Path) -> list[Path]:
@@ -485,64 +514,3 @@ def results_in(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _read_footer(path: Path) -> pq.FileMetaData:
-    """The footer of a file, read alone and checked.
-
-    Raises:
-        SealError: if it does not match its digest.
-        Exception: whatever Arrow raises.
-    """
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - TAIL, 0))
-        tail = file.read()
-        if len(tail) < min(size, tail_size(tail)):
-            file.seek(max(size - tail_size(tail), 0))
-            tail = file.read()
-    footer = footer_of(tail)
-    metadata = pq.read_metadata(pa.BufferReader(tail))
-    if footer is None:
-        _check_unsealed(metadata)
-    return metadata
-
-
-def _check_unsealed(footer: pq.FileMetaData) -> None:
-    """Check that a file without digests was written without them."""
-    if SEALED in (footer.metadata or {}):
-        raise SealError("its digest is missing")
-
-
-def _check_against_file(run: RunEntry, rows: int, schema: pa.Schema) -> None:
-    """Check what `RunEntry` cannot know: that key and spec, rows and columns belong together.
-
-    Raises:
-        TypeError: if a column holds no numbers.
-        ValueError: if something does not belong together.
-    """
-    if run.spec.key != run.key:
-        raise ValueError(f"key {run.key} does not belong to its spec, whose key is {run.spec.key}")
-    if run.stop > rows:
-        raise ValueError(f"rows {run.start} to {run.stop} of {rows}")
-    for name in run.columns:
-        if schema.get_field_index(name) < 0:
-            raise ValueError(f"no column {name!r} in the file")
-        kind = schema.field(name).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise TypeError(f"column {name}: expected numbers, got {kind}")
-
-
-_NO_DAMAGE = (pa.ArrowMemoryError, pa.ArrowCancelled)
-
-
-@contextmanager
-def _damage(text: str) -> Iterator[None]:
-    """Turn what Arrow makes of damaged bytes, which are many kinds of errors, into a `FileError`."""
-    try:
-        yield
-    except (SealError, OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        # What the system refused has a number, such as a missing file, no permission or too many open files.
-        if (isinstance(error, OSError) and error.errno is not None) or isinstance(error, _NO_DAMAGE):
-            raise
-        raise FileError(f"{text} ({(str(error).splitlines() or [type(error).__name__])[0][:120]})") from None

@@ -2,61 +2,64 @@
 
 DIR/suite.json         the suite as it was run
 DIR/runs/*.parquet     the runs; files there are the only truth about what has been done
-DIR/manifest.json      what the files say, in one file; a cache
+DIR/entries.cache      the entries of all runs, in one file; a cache
 DIR/provenance.json    which runs were submitted from elsewhere, and which verified
 DIR/checkpoints/       states of long runs in progress
-DIR/quarantine/        files that could not be read, moved out of the way and named
+
+A folder that somebody published, such as a board, has a manifest in place of the first, and runs without their traces;
+nothing writes to it:
+
+DIR/manifest.json      the suite, and the files of the runs with their hashes, see `leaderboards.store.manifest`
+DIR/runs/*.parquet     the runs, a file an agent
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import os
 import re
 import shutil
+import stat
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
+import pyarrow as pa
 
 from gpbandit_envs.atomic import TEMPORARY, written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.intact import (
-    MOST_JSON,
-    Quarantine,
-    Quarantined,
-    SealError,
-    StoreError,
-    is_sealed,
-    open_json,
-    read_limited,
-    seal_json,
-)
+from leaderboards.store.intact import DAMAGED, StoreError, open_json, read_limited, seal_json, set_aside
 from leaderboards.store.kept import KeptRun
+from leaderboards.store.manifest import Manifest, read_manifest
 from leaderboards.store.provenance import Provenance, TrustLevel
 from leaderboards.store.run_file import (
-    SCHEMA,
     SUFFIX,
     FileError,
     NewerFileError,
-    Origin,
     RunEntry,
-    first_error,
-    read_columns,
+    entries_of,
+    entry_table,
+    open_table,
+    read_kept,
     read_runs,
-    write_file,
+    read_traces,
+    results_in,
+    row_of,
+    write_rows,
+    write_table,
 )
 
-__all__ = ["AUDITS", "SCRATCH", "Quarantined", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
+__all__ = ["AUDITS", "SCRATCH", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
@@ -68,7 +71,7 @@ _NOT_DONE = "-failed"  # ends the names of files of single runs that are not don
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
 # What is written in which folder, and so may be left there half written: the folder may hold the user's own files.
 _WRITTEN = {
-    "": r"(suite|manifest|provenance|against|fingerprints)\.json",
+    "": r"(suite|manifest|provenance|against|fingerprints)\.json|entries\.cache",
     "runs": r".+\.parquet",
     AUDITS: r".+\.parquet",
     "checkpoints": r"[0-9a-f]{32}\.pickle",
@@ -86,7 +89,7 @@ class SuiteLostError(StoreError):
 
 
 class StoreView(ABC):
-    """What can be read of results, wherever they are kept: a results folder, a board, or both together."""
+    """What can be read of results, wherever they are: a results folder, a board, or both together."""
 
     @property
     @abstractmethod
@@ -136,16 +139,17 @@ class StoreView(ABC):
             StoreError: if its trace is not there.
         """
 
+    @abstractmethod
     def kept(self, key: str) -> KeptRun | None:
-        """What is kept of a run in place of its trace; None if its trace is there."""
-        return None
+        """What is kept of a run besides its trace; None if it is not done, or its numbers make no sense.
 
-    def kept_times(self, task: str) -> np.ndarray | None:
-        """At which evaluations the runs of a task are kept, by its `task_key`; None if all traces are whole."""
-        return None
+        Raises:
+            KeyError: if there is no such run.
+            StoreError: if its file is damaged, or has gone.
+        """
 
     def rivals(self) -> frozenset[str]:
-        """Keys of the agents whose runs are a board's, so that whoever plays in this folder does not play them."""
+        """Keys of the agents whose runs are published, so that whoever plays in this folder does not play them."""
         return frozenset()
 
     def against(self) -> str | None:
@@ -223,8 +227,8 @@ class Store(StoreView):
     """The results folder `directory`.
 
     Many processes may write to one folder: files appear whole, and the same run gives the same rows in every process.
-    A file that is damaged or foreign is moved to `quarantine/`, named in `quarantined` and in a log message; its runs
-    count as not done.
+    A file that is damaged or foreign gets the ending `.damaged` and is named in a log message; its runs count as not
+    done. A damaged file of a folder that was published is an error instead, and nothing is written there.
 
     Args:
         directory: The folder; it is made when something is first written.
@@ -233,8 +237,8 @@ class Store(StoreView):
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory)
         self._root = self._directory.absolute()
-        self._quarantine = Quarantine(self.root)
-        self._index = _Index(self.root, self._quarantine)
+        self._index = _Index(self.root)
+        self._kept: dict[tuple[str, Stamp], dict[str, KeptRun]] = {}
 
     @property
     def directory(self) -> Path:
@@ -246,10 +250,14 @@ class Store(StoreView):
         """Where it is, whatever working folder an agent changes to."""
         return self._root
 
-    @property
-    def quarantined(self) -> list[Quarantined]:
-        """Files that this object has moved to `quarantine/`."""
-        return self._quarantine.files
+    @functools.cached_property
+    def manifest(self) -> Manifest | None:
+        """The manifest of a folder that somebody published; None for a folder that is played into.
+
+        Raises:
+            StoreError: if it is damaged.
+        """
+        return read_manifest(self.root)
 
     @property
     def runs_directory(self) -> Path:
@@ -269,15 +277,17 @@ class Store(StoreView):
 
         Raises:
             OSError: if the folder cannot be written or the disk is full; what was there before stays.
+            StoreError: if the folder was published.
         """
         if not records:
             raise ValueError("records: expected at least one, got none")
+        self._check_writable()
         # What is done has a name that nothing else may take: another harness may have finished the run meanwhile.
         names = [record.spec.key + ("" if record.status == "done" else _NOT_DONE) for record in records]
         # A group is named after all its members: no other group may replace it.
         name = names[0] if len(names) == 1 else "group-" + hashlib.sha256("".join(names).encode()).hexdigest()[:32]
         path = self.runs_directory / f"{name}{SUFFIX}"
-        write_file(path, records)
+        write_rows(path, [row_of(record) for record in records])
         for record in records:
             if record.status == "done":
                 (self.runs_directory / f"{record.spec.key}{_NOT_DONE}{SUFFIX}").unlink(missing_ok=True)
@@ -293,18 +303,29 @@ class Store(StoreView):
         Provenance(self.root).add_verified([self.entry(key) for key in keys])
 
     def write_suite(self, suite: Suite) -> None:
-        """Write the suite to `suite.json`, with every default written out."""
+        """Write the suite to `suite.json`, with every default written out.
+
+        Raises:
+            OSError: if the folder cannot be written.
+            StoreError: if the folder was published.
+        """
+        self._check_writable()
         with written_whole(self._suite_path) as temporary:
             temporary.write_bytes(seal_json(suite.frozen().model_dump(mode="json"), indent=2))
+        self._suite_path.with_name(self._suite_path.name + DAMAGED).unlink(missing_ok=True)
 
-    def write_manifest(self) -> None:
-        """Write the manifest, from which the folder opens faster, unless it says already what is there.
+    def write_cache(self) -> None:
+        """Write the entries of all runs to one file, from which the folder opens faster.
 
         Raises:
             OSError: if the folder cannot be written.
         """
-        if self.runs_directory.is_dir():
-            self._index.write_manifest()
+        if self.runs_directory.is_dir() and self.manifest is None:
+            self._index.write_cache()
+
+    def _check_writable(self) -> None:
+        if self.manifest is not None:
+            raise StoreError(f"{self.directory} was published, and nothing is written to it: give another folder")
 
     def sweep(self) -> None:
         """Remove what killed harnesses left behind a day ago or longer, by its names: half a file, and progress."""
@@ -312,7 +333,7 @@ class Store(StoreView):
             path
             for folder, name in _WRITTEN.items()
             for path in (self.root / folder).glob(f"*{TEMPORARY}")
-            if re.fullmatch(name + _RANDOM + re.escape(TEMPORARY), path.name) and path.is_file()
+            if re.fullmatch(f"(?:{name})" + _RANDOM + re.escape(TEMPORARY), path.name) and path.is_file()
         ]
         scratch = [path for path in self.root.glob(f"{SCRATCH}*") if _SCRATCH.fullmatch(path.name)]
         for path in [*written, *(path for path in scratch if path.is_dir() and not path.is_symlink())]:
@@ -325,42 +346,51 @@ class Store(StoreView):
     # ---- reading ----
 
     def suite(self) -> Suite | None:
-        """The suite in `suite.json`; None if there is none.
+        """The suite of the folder; None if there is none.
 
         Raises:
-            SuiteLostError: if the file is damaged, which moves it to `quarantine/`, or was and is not written anew yet.
+            SuiteLostError: if its file is damaged, which sets it aside, or was and is not written anew yet.
             StoreError: if it is whole and not understood, as one of another version.
             OSError: if the system does not give the file, which says nothing of it.
         """
-        whole = False
+        if self.manifest is not None:
+            return self.manifest.suite
+        path = self._suite_path
         try:
-            text = read_limited(self._suite_path)
-            values = open_json(text)
-            whole = is_sealed(text)
-            return parse_suite(values)
+            values = open_json(read_limited(path))
         except FileNotFoundError:
-            aside = self._quarantine.folder / self._suite_path.name
+            aside = path.with_name(path.name + DAMAGED)
             if not aside.exists():
                 return None
             raise SuiteLostError(
                 f"{self.directory} has lost its suite, which was damaged: run the suite again with --out "
                 f"{self.directory}, or remove {self._named(aside)} to see the results without one"
             ) from None
-        except (ValueError, TypeError) as error:
-            if whole:
-                raise StoreError(
-                    f"{self._named(self._suite_path)} is as it was written, and gpbandit-envs {__version__} does not "
-                    f"understand it: {error}. Use the version that wrote it, or another folder"
-                ) from None
-            found = self._quarantine.move(self._suite_path, str(error))
+        except ValueError as error:
+            said = set_aside(self._named(path), str(error))
             raise SuiteLostError(
-                f"{self._named(found.path)} was damaged and is set aside ({found.reason}): run the suite again with "
-                f"--out {self.directory}, which writes it anew"
+                f"{said}: run the suite again with --out {self.directory}, which writes it anew"
+            ) from None
+        try:
+            return parse_suite(values)
+        except (ValueError, TypeError) as error:
+            raise StoreError(
+                f"{self._named(path)} is as it was written, and gpbandit-envs {__version__} does not understand it: "
+                f"{error}. Use the version that wrote it, or another folder"
             ) from None
 
+    def rivals(self) -> frozenset[str]:
+        """Keys of the agents of a suite that was published with its runs; none of a folder that is played into."""
+        if self.manifest is None:
+            return frozenset()
+        return frozenset(entry.ref.key for entry in self.manifest.suite.agents)
+
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
-        """The function that says how far a record is to be trusted, as `provenance.json` has it now."""
-        return Provenance(self.root).standing
+        """The function that says how far a record is to be trusted: by the manifest, or by `provenance.json` now."""
+        if self.manifest is None:
+            return Provenance(self.root).standing
+        files = self.manifest.files
+        return lambda run: files[run.file].source.standing
 
     def _named(self, path: Path) -> Path:
         """A file of the folder, as messages name it."""
@@ -372,56 +402,76 @@ class Store(StoreView):
 
     def entries(self) -> Mapping[str, RunEntry]:
         """Entry of every run, all but its trace, by key; scans the folder for new files."""
-        return self._index.entries()
+        return self._index.entries(self.manifest)
 
     def entry(self, key: str) -> RunEntry:
-        """Entry of a run, all but its trace, as it was last read.
+        """Entry of a run, all but its trace, as it was last read; for a key not seen so far the folder is scanned.
 
         Raises:
             KeyError: if there is no such run.
         """
-        try:
-            return self._index.entry(key)
-        except KeyError:
-            raise KeyError(f"no run {key} in {self.directory}") from None
+        known = self._index.known
+        return known[key] if key in known else super().entry(key)
 
     def path(self, run: RunEntry) -> Path:
         """The file that holds a run."""
         return self.runs_directory / run.file
+
+    def kept(self, key: str) -> KeptRun | None:
+        """What is kept of a run besides its trace; None if it is not done, or its numbers make no sense.
+
+        Raises:
+            KeyError: if there is no such run.
+            StoreError: if its file is damaged, or has gone.
+        """
+        run = self.entry(key)
+        file = run.file, self._index.stamp(run.file)
+        if file not in self._kept:
+            with self._reading(run):
+                self._kept[file] = read_kept(self.path(run))
+        return self._kept[file].get(key)
 
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
 
         Raises:
             KeyError: if there is no such run, or it has no such column.
-            StoreError: if its file has gone, or turns out to be damaged and has been moved to `quarantine/`.
+            StoreError: if its file has gone, or turns out to be damaged and has been set aside, or has no traces.
         """
         run = self.entry(key)
+        if not run.traced:
+            raise StoreError(f"run {key} is of a board, which keeps no traces: play it again")
         wanted = list(run.columns if columns is None else columns)
-        if not run.rows:
-            return pd.DataFrame({name: np.zeros(0) for name in wanted})
-        missing = [name for name in wanted if name not in run.columns]
+        missing = [name for name in wanted if run.rows and name not in run.columns]
         if missing:
             raise KeyError(f"run {key} has no column {missing[0]!r}; it has {', '.join(run.columns)}")
-        path = self.path(run)
+        if not run.rows:
+            return pd.DataFrame({name: np.zeros(0) for name in wanted})
+        with self._reading(run):
+            ((_, trace),) = read_traces(self.path(run), [run], wanted)
+        return pd.DataFrame(trace)
+
+    @contextmanager
+    def _reading(self, run: RunEntry) -> Iterator[None]:
+        """Turn what is wrong with the file of a run into an error that says what to do."""
+        path = self._named(self.path(run))
         try:
-            table = read_columns(path, wanted)
+            yield
         except FileNotFoundError:
-            raise StoreError(f"{self._named(path)} has gone: run the suite again") from None
+            raise StoreError(f"{path} has gone: run the suite again") from None
         except FileError as error:
-            self._index.set_aside(run.file, str(error))
-            raise StoreError(
-                f"{self._named(path)} was damaged ({error}) and is in quarantine: run the suite again"
-            ) from None
-        frame: pd.DataFrame = table.slice(run.start, run.rows).to_pandas()
-        return frame[wanted]
+            if self.manifest is not None:
+                raise StoreError(f"{path}: {error}") from None
+            said = self._index.set_aside(run.file, str(error))
+            raise StoreError(f"{said}: run the suite again") from None
 
     def traces(
         self, columns: Sequence[str], keys: Collection[str] | None = None
     ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
         """Runs with columns of their traces, NaN where a run lacks one; runs that share a file come together.
 
-        A file that turns out to be damaged is set aside; its runs are left out, as are those of a file that has gone.
+        A file that turns out to be damaged is set aside; its runs are left out, as are those of a file that has gone,
+        and those without a trace.
 
         Args:
             columns: Which columns.
@@ -433,30 +483,22 @@ class Store(StoreView):
         files: dict[str, list[RunEntry]] = {}
         for key in sorted(self.done_keys()) if keys is None else keys:
             run = self.entry(key)
-            files.setdefault(run.file, []).append(run)
+            if run.traced:
+                files.setdefault(run.file, []).append(run)
         return self._read(columns, files)
 
     def _read(
         self, columns: Sequence[str], files: Mapping[str, Sequence[RunEntry]]
     ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
         for file, runs in files.items():
-            there = [name for name in columns if any(name in run.columns for run in runs)]
             try:
-                table = read_columns(self.runs_directory / file, there)
+                found = list(read_traces(self.runs_directory / file, runs, columns))
             except FileNotFoundError:
                 continue
             except FileError as error:
-                self._index.set_aside(file, str(error))
+                _log.warning("%s: its runs count as not played", self._index.set_aside(file, str(error)))
                 continue
-            arrays = {name: table.column(name).to_numpy() for name in there}
-            for run in runs:
-                yield (
-                    run,
-                    {
-                        name: arrays[name][run.start : run.stop] if name in run.columns else np.full(run.rows, np.nan)
-                        for name in columns
-                    },
-                )
+            yield from found
 
 
 @dataclass(frozen=True)
@@ -470,122 +512,114 @@ class _File:
 class _Index:
     """Entries of all runs of a results folder, by key; only new and changed files are read.
 
-    The manifest is a copy of the index in one file, so that a folder of thousands of files opens at once. It is a
-    cache: what it says of a file counts only while the file's size and time of change are the same.
+    The cache is a copy of the index in one file, so that a folder of thousands of files opens at once. What it says of
+    a file counts only while the file's size and time of change are the same.
 
     Args:
         directory: The results folder.
-        quarantine: Where damaged files go.
     """
 
-    def __init__(self, directory: Path, quarantine: Quarantine) -> None:
+    def __init__(self, directory: Path) -> None:
         self._runs_directory = directory / "runs"
-        self._manifest = directory / "manifest.json"
-        self._quarantine = quarantine
-        self._in_manifest: dict[str, _File] | None = None
+        self._cache = directory / "entries.cache"
+        self._cached: dict[str, _File] = {}
         self._files: dict[str, _File] | None = None
-        self._entries: dict[str, RunEntry] = {}
+        self.known: Mapping[str, RunEntry] = {}
 
-    def entries(self) -> Mapping[str, RunEntry]:
-        """Entry of every run, by key."""
+    def entries(self, manifest: Manifest | None) -> Mapping[str, RunEntry]:
+        """Entry of every run, by key; of a folder that was published, of the files of its manifest."""
+        if manifest is not None:
+            if self._files is None:
+                self._files = {name: _File((0, 0), self._published(manifest, name)) for name in manifest.files}
+                self.known = {run.key: run for file in self._files.values() for run in file.runs}
+            return self.known
         found = dict(self._scan())
-        known = self._load_manifest() if self._files is None else self._files
-        changed = self._files is None or known.keys() != found.keys()
-        files: dict[str, _File] = {}
-        for name, stamp in found.items():
-            if name in known and known[name].stamp == stamp:
-                files[name] = known[name]
-            else:
-                files[name] = _File(stamp, self._read(name))
-                changed = True
-        if changed:
-            self._files = files
-            self._entries = best(file.runs for file in files.values())
-        return self._entries
+        before = self._read_cache() if self._files is None else self._files
+        if self._files is None or {name: file.stamp for name, file in before.items()} != found:
+            self._files = {
+                name: before[name] if name in before and before[name].stamp == stamp else _File(stamp, self._read(name))
+                for name, stamp in found.items()
+            }
+            self.known = best(file.runs for file in self._files.values())
+        return self.known
 
-    def entry(self, key: str) -> RunEntry:
-        """Entry of the run `key`, as it was last read; the folder is looked at again only for a key not seen so far.
+    def stamp(self, name: str) -> Stamp:
+        """The stamp that a file had when it was last looked at."""
+        return (self._files or {})[name].stamp
 
-        Raises:
-            KeyError: if there is no such run.
-        """
-        return self._entries[key] if key in self._entries else self.entries()[key]
-
-    def set_aside(self, name: str, reason: str) -> None:
-        """Move the file `name` to quarantine; its runs count as not done."""
-        self._quarantine.set_aside(self._runs_directory / name, reason, "its runs count as not played")
+    def set_aside(self, name: str, reason: str) -> str:
+        """Set the file `name` aside, whose runs count as not done from now on; returns what was done, in words."""
         if self._files is not None and name in self._files:
-            self._files[name] = _File(self._files[name].stamp, ())
-            self._entries = best(file.runs for file in self._files.values())
+            self._files = {**self._files, name: _File(self._files[name].stamp, ())}
+            self.known = best(file.runs for file in self._files.values())
+        return set_aside(self._runs_directory / name, reason)
 
-    def write_manifest(self) -> None:
-        """Write the manifest of what is there now; none if it would be longer than what is read.
+    def write_cache(self) -> None:
+        """Write what is there now, unless the cache says so already.
 
         Raises:
             OSError: if the folder cannot be written.
         """
-        self.entries()
-        if self._files == self._in_manifest:
+        self.entries(None)
+        files = {name: file for name, file in (self._files or {}).items() if file.runs}
+        if files == self._cached:
             return
-        files = {
-            name: {
-                "stamp": file.stamp,
-                "origin": file.runs[0].origin.model_dump() if file.runs else None,
-                "runs": [run.to_json() for run in file.runs],
-            }
-            for name, file in (self._files or {}).items()
-        }
-        content = seal_json({"schema": SCHEMA, "files": files})
-        if len(content) > MOST_JSON:
-            self._manifest.unlink(missing_ok=True)
-        else:
-            with written_whole(self._manifest) as temporary:
-                temporary.write_bytes(content)
-        self._in_manifest = self._files
+        runs = [(name, *file.stamp, run) for name, file in files.items() for run in file.runs]
+        table = entry_table([run for *_, run in runs])
+        for place, column in enumerate(("file", "size", "changed")):
+            table = table.append_column(column, pa.array([run[place] for run in runs]))
+        write_table(self._cache, table)
+        self._cached = files
 
-    def _load_manifest(self) -> dict[str, _File]:
-        found: dict[str, _File] = {}
+    def _read_cache(self) -> dict[str, _File]:
         try:
-            manifest = open_json(read_limited(self._manifest))
-            if manifest.keys() != {"schema", "files"}:
-                raise ValueError(f"expected the keys schema and files, got {', '.join(manifest)}")
-            if manifest["schema"] != SCHEMA:
-                return {}
-            for name, file in manifest["files"].items():
-                written_by = None if file["origin"] is None else Origin.model_validate(file["origin"])
-                runs = tuple(
-                    RunEntry.model_validate({**run, "origin": written_by, "file": name}) for run in file["runs"]
-                )
-                found[name] = _File((file["stamp"][0], file["stamp"][1]), runs)
+            with open_table(self._cache) as file:
+                table = file.read(use_threads=False)
+            names, sizes, times = (table.column(name).to_pylist() for name in ("file", "size", "changed"))
+            found: dict[str, _File] = {}
+            for name, size, changed, run in zip(names, sizes, times, entries_of(table)):
+                before = found[name].runs if name in found else ()
+                found[name] = _File((size, changed), (*before, run.model_copy(update={"file": name})))
         except OSError:
             return {}  # the files themselves say the same, only more slowly
-        except (SealError, ValidationError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            reason = first_error(error) if isinstance(error, ValidationError) else str(error)
-            self._quarantine.set_aside(self._manifest, reason, "the files of the runs say the same")
+        except (FileError, KeyError) as error:
+            _log.warning("%s: the files of the runs say the same", set_aside(self._cache, str(error)))
             return {}
-        self._in_manifest = found
+        self._cached = found
         return found
 
     def _read(self, name: str) -> tuple[RunEntry, ...]:
+        path = self._runs_directory / name
         try:
-            return tuple(read_runs(self._runs_directory / name))
+            runs = read_runs(path)
+            if any(run.rows and not run.traced for run in runs):
+                raise FileError("a run without its trace, as published ones are")
+            return tuple(runs)
         except FileNotFoundError:
             return ()
         except NewerFileError as error:
-            _log.warning("%s is left as it is: %s", self._runs_directory / name, error)
+            _log.warning("%s is left as it is: %s", path, error)
         except FileError as error:
-            self.set_aside(name, str(error))
+            _log.warning("%s: its runs count as not played", set_aside(path, str(error)))
         return ()
 
-    def _scan(self) -> Iterable[tuple[str, Stamp]]:
+    def _published(self, manifest: Manifest, name: str) -> tuple[RunEntry, ...]:
+        path = self._runs_directory / name
         try:
-            with os.scandir(self._runs_directory) as entries:
-                for entry in entries:
-                    if entry.name.endswith(SUFFIX) and entry.is_file():
-                        stat = entry.stat()
-                        yield entry.name, (stat.st_size, stat.st_mtime_ns)
-        except (FileNotFoundError, NotADirectoryError):
-            return
+            if hashlib.sha256(path.read_bytes()).hexdigest() != manifest.files[name].sha256:
+                raise FileError("it does not have the hash that the manifest states: fetch the folder again")
+            return tuple(read_runs(path))
+        except FileError as error:
+            raise StoreError(f"{path}: {error}") from None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read ({error.strerror}), which the manifest names") from None
+
+    def _scan(self) -> Iterable[tuple[str, Stamp]]:
+        for path in results_in(self._runs_directory):
+            with suppress(FileNotFoundError):
+                found = path.stat()
+                if stat.S_ISREG(found.st_mode):
+                    yield path.name, (found.st_size, found.st_mtime_ns)
 
 
 def best(files: Iterable[Sequence[RunEntry]]) -> dict[str, RunEntry]:

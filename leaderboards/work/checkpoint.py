@@ -30,7 +30,7 @@ import gymnasium as gym
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.hooks import Saved
-from leaderboards.store.run_file import Origin, origin
+from leaderboards.store.origin import Origin, origin
 from leaderboards.work.signature import sign, unsign
 
 __all__ = ["DEFAULT_EVERY", "Checkpoint", "SourceError", "first_changed_module", "snapshot_modules", "sources"]

@@ -160,7 +160,7 @@ def run_missing(
         for outcome in schedule.play():
             report.add(outcome)
             progress.show(schedule)
-    store.write_manifest()
+    store.write_cache()
     return report
 
 

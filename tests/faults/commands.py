@@ -191,7 +191,7 @@ def disturb(command: Command, folder: Path, at: int, fault: Fault, expected: Any
         return f"{where}: the same command then ended with {again.code}: {again.lines}"
     if command.state(folder) != expected:
         return f"{where}: the same command then left something else"
-    if list(folder.rglob("quarantine")):
+    if list(folder.rglob("quarantine")) or list(folder.rglob("*.damaged")):
         return f"{where}: a sound file was set aside"
     _mended.add(left)
     return ""
@@ -275,7 +275,7 @@ def must(*arguments: object) -> None:
 
 
 def begun(folder: Path) -> None:
-    """The first of two repetitions is there, and the manifest with it."""
+    """The first of two repetitions is there, and the cache with it."""
     write_suite(folder, repetitions=1)
     must(*RUN)
     write_suite(folder)

@@ -226,16 +226,16 @@ def table_of(folder: Path) -> dict[str, Any]:
 
 
 def played(folder: Path) -> None:
-    """Runs in files of their own and of their own age, as the harness leaves them, without a manifest."""
+    """Runs in files of their own and of their own age, as the harness leaves them, without the cache."""
     commands.played(folder)
-    (folder / "r" / "manifest.json").unlink()
+    (folder / "r" / "entries.cache").unlink()
 
 
 def long(folder: Path) -> None:
     """A run of many pages."""
     commands.write_suite(folder, repetitions=1, horizon=1000)
     commands.must(*commands.RUN)
-    (folder / "r" / "manifest.json").unlink()
+    (folder / "r" / "entries.cache").unlink()
 
 
 def verified(folder: Path) -> None:
@@ -264,9 +264,9 @@ def results(folder: Path) -> dict[str, Any]:
 
 FILES = (
     File("run file", played, first("r/runs/*.parquet"), results),
-    File("run file, listed in the manifest", commands.played, first("r/runs/*.parquet"), results),
+    File("run file, listed in the cache", commands.played, first("r/runs/*.parquet"), results),
     File("run file of 1,000 rows", long, first("r/runs/*.parquet"), results),
-    File("manifest", commands.played, first("r/manifest.json"), results, whole=True),
+    File("cache", commands.played, first("r/entries.cache"), results, whole=True),
     File("suite", commands.played, first("r/suite.json"), results),
     File("provenance", verified, first("ours/provenance.json"), lambda folder: levels_of(folder / "ours")),
     File("audit file", commands.audited, first("r/audit/*.parquet"), lambda folder: audits_of(folder / "r")),

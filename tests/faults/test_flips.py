@@ -15,7 +15,6 @@ from leaderboards.store.intact import (
     check_parquet,
     open_json,
     seal_json,
-    seal_parquet,
 )
 from leaderboards.store.run_file import FileError, open_table, write_table
 from tests.faults.commands import gpbandit
@@ -50,7 +49,7 @@ def test_every_bit_of_a_parquet_file_counts(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     write_table(path, table())
     whole = path.read_bytes()
-    assert check_parquet(whole)
+    check_parquet(whole)
     with open_table(path) as file:
         assert file.read().equals(table())
     assert pq.read_table(path).column("x").to_pylist() == [0.5, 1.5, 2.5], "other readers skip the digests"
@@ -60,36 +59,15 @@ def test_every_bit_of_a_parquet_file_counts(tmp_path: Path) -> None:
             pass
 
 
-def test_a_parquet_file_without_digests_is_of_an_earlier_version(tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    pq.write_table(table(), path)
-    assert not check_parquet(path.read_bytes())
-    with open_table(path) as file:
-        assert file.read().equals(table())
-    for content in (b"", b"PAR1", b"x" * 100):
-        assert not check_parquet(content)
-    with pytest.raises(SealError, match="data do not match"):
-        check_parquet(seal_parquet(path.read_bytes()).replace(b"PAR1", b"PAR2", 1))
-
-
 def test_every_bit_of_a_json_file_counts() -> None:
     values = {"name": "naïve", "number": 0.1, "list": [1, {"a": None}], "zeros": "0" * 64}
     for indent in (None, 2):
         text = seal_json(values, indent)
         assert open_json(text) == values
         assert list(json.loads(text)) == ["sha256", *values]
-        silent = 0
         for bit in range(8 * len(text)):
-            try:
-                found = open_json(flipped(text, bit))
-            except SealError:
-                continue
-            # Without the key of the digest it is a file of an earlier version with a key that nobody knows.
-            assert found.keys() - values.keys()
-            assert {name: found[name] for name in values} == values
-            silent += 1
-        assert silent <= 8 * len("sha256")
-    assert open_json(json.dumps(values).encode()) == values
+            with pytest.raises(SealError):
+                open_json(flipped(text, bit))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.store.run_file import _ENTRY, write_table
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import record
 
@@ -27,23 +28,42 @@ CANARY = (
 )
 """Sets `window.owned` wherever it is read as HTML."""
 
+ENTRY = list(_ENTRY)
+
 Change = Callable[[dict[str, Any]], None]
 
 
 def rewrite(path: Path, change: Change, columns: Mapping[str, Sequence[Any]] | None = None) -> None:
-    """Rewrite the metadata of a results file, and some of its columns, with keys that belong to the specs."""
+    """Rewrite the entries of a results file, and columns of the trace of its first run; keys belong to the specs.
+
+    Args:
+        path: The file.
+        change: Changes `{"schema": ..., "origin": ..., "runs": [...]}`, the entries with what is nested.
+        columns: New values of columns.
+    """
     table = pq.read_table(path)
-    metadata = json.loads((table.schema.metadata or {})[b"gpbandit"])
+    nested = ("spec", "seeds", "facts", "data", "origin")
+    runs = [{**row, **{name: json.loads(row[name]) for name in nested}} for row in table.select(ENTRY).to_pylist()]
+    schema, origin = table.schema.metadata[b"gpbandit"].decode(), runs[0]["origin"]
+    metadata: dict[str, Any] = {"schema": schema, "origin": origin, "runs": runs}
     change(metadata)
-    for run in metadata["runs"]:
+    for run in runs:
+        run["origin"] = metadata["origin"]
         # A wrong spec has no key, and is refused for itself.
         with contextlib.suppress(TypeError, ValueError, RecursionError, AttributeError):
             run["key"] = RunSpec.from_dict(run["spec"]).key
-    arrays = {name: table.column(name) for name in table.column_names} | {
-        name: pa.array(values) for name, values in (columns or {}).items()
-    }
-    table = pa.table(arrays).replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()})
-    pq.write_table(table, path)
+        run |= {name: json.dumps(run[name]) for name in nested if name in run}
+    arrays: dict[str, Any] = {name: table.column(name) for name in table.column_names if name not in ENTRY}
+    arrays |= {name: _array([run[name] for run in runs]) for name in runs[0]}
+    arrays |= {f"trace_{name}": pa.array([values]) for name, values in (columns or {}).items()}
+    written = pa.table(arrays).replace_schema_metadata({b"gpbandit": str(metadata["schema"]).encode()})
+    write_table(path, written)
+
+
+def _array(values: list[Any]) -> pa.Array:
+    if all(value is None for value in values):
+        return pa.array(values, pa.string())
+    return pa.array(values)
 
 
 def results_file(

@@ -199,7 +199,7 @@ def test_a_suite_that_was_cut_short_is_set_aside_and_written_anew(call: Call, su
     code, _, err = call("page", out)
     assert code == 2
     assert len(err.splitlines()) == 1
-    assert f"error: {out / 'quarantine' / 'suite.json'} was damaged and is set aside (" in err
+    assert f"error: {out / 'suite.json.damaged'} was damaged and is set aside (" in err
     assert f"run the suite again with --out {out}, which writes it anew" in err
     assert call("page", out)[2].startswith(f"error: {out} has lost its suite")
     code, text, err = call(*run)
@@ -541,7 +541,7 @@ def test_a_damaged_file_is_named_and_played_again(call: Call, suite: Path, tmp_p
         check=True,
     )
     assert "warning: " in harness.stderr
-    assert f"quarantine/{path.name}" in harness.stderr
+    assert f"{path.name}.damaged" in harness.stderr
     assert "0 were there before" not in harness.stdout or len(list(store.runs_directory.iterdir())) == 1
     assert len(store.done_keys()) == 4
 
@@ -741,7 +741,7 @@ def test_query(call: Call, suite: Path, tmp_path: Path) -> None:
         "query", tmp_path / "r", "SELECT agent, count(*) AS n FROM traces GROUP BY 1 ORDER BY 1", "--csv"
     )
     assert (code, text) == (0, "agent,n\nGP-UCB,40\nUniform,40\n")
-    check_error(call("query", tmp_path / "r", "SELEKT 1"), "the tables are runs and traces")
+    check_error(call("query", tmp_path / "r", "SELEKT 1"), "the tables are runs, traces and curves")
 
 
 def test_data(call: Call) -> None:

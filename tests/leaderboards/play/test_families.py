@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import leaderboards
-from leaderboards.archive.read import Board
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite, parse_suite
+from leaderboards.publish.boards import Board
 from leaderboards.publish.holdout import _drawn
 from leaderboards.publish.make import _note, write_board
 from leaderboards.score.instance import check_size

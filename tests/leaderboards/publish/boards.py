@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from leaderboards.archive.read import Board
 from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.publish import make
+from leaderboards.publish.boards import Board
 from leaderboards.publish.make import play_board, write_board
+from leaderboards.store.manifest import Manifest, write_manifest
+from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store
 
 REPETITIONS = 6
@@ -57,3 +61,21 @@ def played(directory: Path, suite: Suite | None = None) -> tuple[Store, Board]:
     said: list[str] = []
     play_board(suite, store, None, say=said.append, native=True)  # in this process
     return store, write_board(suite, directory / "boards" / suite.name, store)
+
+
+def republished(board: Board, change: Callable[[Row], Row]) -> Board:
+    """The board with every row changed, published anew in its folder."""
+    board, files = Board(board.directory), {}  # as its manifest is now
+    for name, file in board.index.files.items():
+        runs = [run for run in board.entries().values() if run.file == name]
+        rows = [change(Row(run, board.kept(run.key))) for run in runs]
+        stem = name.rpartition("-")[0]
+        new, listed = make._write_agent(board.runs_directory, stem, rows, file.source)
+        files[new] = listed
+    write_manifest(board.root, Manifest(suite=board.index.suite, files=files))
+    return Board(board.directory)
+
+
+def file_of(board: Board, agent: str) -> str:
+    """The name of the file of an agent, by its label."""
+    return next(name for name, file in board.index.files.items() if file.agent == agent)

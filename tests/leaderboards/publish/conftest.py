@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.archive import read as boards
-from leaderboards.archive.read import Board
+from leaderboards.publish import boards
+from leaderboards.publish.boards import Board
 from leaderboards.store.store import Store
 from tests.leaderboards.publish.boards import played
 

@@ -17,20 +17,21 @@ import pytest
 from rich.console import Console
 
 import leaderboards
-from leaderboards.archive.files import INDEX
-from leaderboards.archive.read import Board, Joined
 from leaderboards.cli.against import joined
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
+from leaderboards.publish.boards import Board
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
 from leaderboards.store.intact import StoreError
+from leaderboards.store.manifest import MANIFEST
 from leaderboards.store.store import Store
+from leaderboards.store.union import Joined
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from tests.leaderboards.publish.boards import REPETITIONS, SMALL, small_suite
+from tests.leaderboards.publish.boards import REPETITIONS, SMALL, file_of, small_suite
 
 
 @pytest.mark.slow
@@ -90,7 +91,7 @@ def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, t
     store.path(next(run for run in store.entries().values() if run.spec.repetition == 0)).unlink()
     board = Board(own.directory)
     left_out = next(key for key, run in board.entries().items() if run.spec.agent.id == "EpsGreedy")
-    del board._entries[left_out], board._kept[left_out]
+    del board._entries[left_out]
     gaps = unfinished_runs(summarise(Joined(Store(out), board)))
     reasons: dict[str, str] = dict(zip(gaps["agent"], gaps["reason"]))
     assert gaps["n"].tolist() == [1] * len(gaps)
@@ -151,7 +152,7 @@ def test_rows_that_the_board_lacks_are_not_counted_as_not_played(own: Board, tmp
     leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=tmp_path, against="board", progress=False)
     board = Board(own.directory)
     for key in [key for key, run in board.entries().items() if run.spec.agent.id == "EpsGreedy"]:
-        del board._entries[key], board._kept[key]
+        del board._entries[key]
     results = leaderboards.Results(Joined(Store(tmp_path), board))
     page = results.page().read_text(encoding="utf-8")
     assert f"<dt>Runs not on the board yet</dt><dd>{2 * REPETITIONS}</dd>" in page
@@ -163,10 +164,10 @@ def test_runs_of_two_agents_of_one_name_are_not_one_row(
     own: Board, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As soon as the folder has a run of it, the board's runs of another package's agent are not taken for the same."""
-    index = json.loads((own.directory / INDEX).read_text())
-    for name in ("epsgreedy.parquet", "uniform.parquet"):
+    index = json.loads((own.directory / MANIFEST).read_text())
+    for name in (file_of(own, "EpsGreedy"), file_of(own, "Uniform")):
         index["files"][name]["source"] |= {"by": "somebody", "fingerprint": None}
-    (own.directory / INDEX).write_text(json.dumps(index))
+    (own.directory / MANIFEST).write_text(json.dumps(index))
     board, store = Board(own.directory), Store(tmp_path / "res")
     joined = Joined(store, board)
     assert len(joined.entries()) == len(board.entries())

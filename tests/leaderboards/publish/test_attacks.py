@@ -28,15 +28,16 @@ from rich.console import Console
 
 from agents import Actions, Capabilities, Pending
 from agents.core.finite import FiniteArmAgent
-from leaderboards.archive.read import Board, board, pack_board
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.build import build_agent
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.publish.boards import Board, board, pack_board
 from leaderboards.publish.submission import LIST, open_submission
 from leaderboards.show.watch import Watcher
+from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.exchange import merge, pack
 from leaderboards.store.intact import StoreError
@@ -70,7 +71,7 @@ def begun(directory: Path, among: list[RunSpec]) -> Store:
 @contextlib.contextmanager
 def elsewhere(patch: pytest.MonkeyPatch, state: Path) -> Any:
     """Another host and another user: another processor in provenance, another key of checkpoints."""
-    ours = run_file.origin()
+    ours = origins.origin()
     machine = ours.machine.model_copy(update={"cpu": "another", "loops": ["other"]})
     there = ours.model_copy(update={"machine": machine})
     with patch.context() as other:
@@ -123,7 +124,7 @@ def test_a_folder_goes_on_in_another_place_and_on_another_host(
     assert sorted(copy.done_keys()) == sorted(spec.key for spec in todo)
     assert {run.resumed for run in copy.entries().values()} == {0}
     assert len({run.origin.machine.cpu for run in copy.entries().values()}) == 2
-    assert not copy.quarantined
+    assert not list(copy.root.rglob("*.damaged"))
     pd.testing.assert_frame_equal(rows(copy), rows(begun(tmp_path / "alone", todo)), check_exact=True)
 
 
@@ -163,7 +164,7 @@ def test_the_clock_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: f
     store = Store(store.directory)
     assert sorted(store.done_keys()) == sorted(spec.key for spec in todo)
     assert before.items() <= {key: run.finished for key, run in store.entries().items()}.items()
-    assert not store.quarantined
+    assert not list(store.root.rglob("*.damaged"))
     pd.testing.assert_frame_equal(rows(store), rows(begun(tmp_path / "alone", todo)), check_exact=True)
 
 
@@ -225,7 +226,7 @@ def test_damaged_checkpoints_cost_what_they_saved(tmp_path: Path, damage: Callab
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", ["provenance.json", "manifest.json", "audit", "site/assets/style.css", "index.html"])
+@pytest.mark.parametrize("name", ["provenance.json", "entries.cache", "audit", "site/assets/style.css", "index.html"])
 def test_damaged_notes_cost_no_run(
     tmp_path: Path, damage: Callable[[Path], None], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -338,13 +339,12 @@ def test_boards_that_are_bombs_are_refused(
     tmp_path: Path, own: Board, monkeypatch: pytest.MonkeyPatch, bomb: Callable[[zipfile.ZipFile, Board], None]
 ) -> None:
     monkeypatch.setattr("platformdirs.user_cache_path", lambda _: tmp_path / "cache")
-    index = json.loads((own.directory / "index.json").read_text())
+    index = json.loads((own.directory / "manifest.json").read_text())
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as packed:
         bomb(packed, own)
         one = next(iter(index["files"].values()))
         index["files"] |= {member.filename: one for member in packed.filelist}
-        packed.writestr("index.json", json.dumps(index))
-        packed.writestr("instances.json.gz", (own.directory / "instances.json.gz").read_bytes())
+        packed.writestr("manifest.json", json.dumps(index))
     tracemalloc.start()
     with pytest.raises(StoreError, match="is no board that `gpbandit board pack` made"):
         board(tmp_path / "b.zip")
@@ -378,7 +378,7 @@ def test_a_run_on_chosen_seeds_is_found_under_the_name_of_another(
         "seed": lambda spec: replace(spec, seed=7),
         "environment": lambda spec: replace(spec, env=env),
     }
-    ours = run_file.origin()
+    ours = origins.origin()
     machine = ours.machine.model_copy(update={"cpu": cpu or ours.machine.cpu})
     with monkeypatch.context() as there:
         there.setattr(run_file, "origin", lambda: ours.model_copy(update={"machine": machine}))
@@ -501,7 +501,7 @@ def test_watching_for_long_takes_no_more(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from leaderboards.archive import read
+from leaderboards.publish import boards as read
 from leaderboards.cli import main
 read._BOARDS = Path(sys.argv[1])
 main(sys.argv[2:])
@@ -576,7 +576,7 @@ def _state_of_folder(place: Place) -> Any:
     def shown(run: RunEntry) -> Any:
         return run.key, run.status, store.standings()(run)
 
-    return sorted(shown(run) for run in store.entries().values()), [str(file) for file in store.quarantined]
+    return sorted(shown(run) for run in store.entries().values()), sorted(store.root.rglob("*.damaged"))
 
 
 ADD = ("board", "add", "sub", "--by", "someone", "--code", "somewhere")

@@ -14,21 +14,23 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.archive.files import Source, read_agent, read_index, write_agent, write_index
-from leaderboards.archive.read import Board
 from leaderboards.audit.guarantee_rows import guarantee_rows
 from leaderboards.audit.run_audit import audit_run
 from leaderboards.audit.store import AuditStore, keep_audit, kept_audits
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite
 from leaderboards.publish import make
 from leaderboards.publish import make as make_module
+from leaderboards.publish.boards import Board
 from leaderboards.publish.check import check_board, other_audit
 from leaderboards.publish.make import audit_near_limit, near_limit, play_board, write_board
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
-from leaderboards.store.kept_audit import KeptAudit
+from leaderboards.store.kept import KeptAudit
+from leaderboards.store.manifest import Source
+from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store, StoreView
 from leaderboards.work.executors import SerialExecutor
+from tests.leaderboards.publish.boards import republished
 
 PLAN: dict[str, Any] = {"delta": 0.1, "checkpoints": 4, "every": 2, "groups": {"one": ["flat"], "two": ["steep"]}}
 
@@ -204,21 +206,19 @@ def test_a_check_measures_again_what_a_board_keeps_of_audits(made: tuple[Store, 
 
 def with_audit(board: Board, key: str, cpu: str | None, **changed: Any) -> Board:
     """The board with another audit of a run, from another CPU."""
-    index, instances = read_index(board.directory)
-    name = board.entry(key).file
-    runs = []
-    for entry, kept in read_agent(board.directory, name, index.files[name], instances):
-        if cpu is not None:
+
+    def change(row: Row) -> Row:
+        entry, kept = row.entry, row.kept
+        if cpu is not None and entry.spec.agent == board.spec(key).agent:
             machine = entry.origin.machine.model_copy(update={"cpu": cpu})
             entry = entry.model_copy(update={"origin": entry.origin.model_copy(update={"machine": machine})})
         if entry.key == key:
             assert kept is not None
             assert kept.audit is not None
             kept = replace(kept, audit=replace(kept.audit, **changed))
-        runs.append((entry, kept))
-    file = write_agent(board.directory / name, runs, index.files[name].source)
-    write_index(board.directory, index.suite, {**index.files, name: file}, instances)
-    return Board(board.directory)
+        return Row(entry, kept)
+
+    return republished(board, change)
 
 
 HELD = KeptAudit("amm", "proven", "source", "", "", 0.1, False, 9, None, 0, 0.9995, 1.25, 0.5, 30.0, True)

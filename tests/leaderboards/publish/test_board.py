@@ -14,24 +14,22 @@ import pytest
 import agents
 import leaderboards
 from leaderboards.api.results import Results
-from leaderboards.archive import read as boards
-from leaderboards.archive.files import INDEX
-from leaderboards.archive.keep import keep
-from leaderboards.archive.read import Board, board, board_of, note_board, open_results, pack_board, rivals_of
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
+from leaderboards.publish import boards
+from leaderboards.publish.boards import Board, board, board_of, note_board, open_results, pack_board, rivals_of
 from leaderboards.publish.check import renew
 from leaderboards.publish.make import play_board, write_board
-from leaderboards.score.kept_scores import scores_of
-from leaderboards.score.scores import best_times
+from leaderboards.score.scores import kept_scores
 from leaderboards.score.summary import score_table, summarise
 from leaderboards.store.intact import StoreError
-from leaderboards.store.kept import KEPT, trace_digest
+from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
+from leaderboards.store.manifest import MANIFEST
 from leaderboards.store.note import noted
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint, imported_files, plain_source
 from tests.leaderboards.folders import record
-from tests.leaderboards.publish.boards import HORIZON, REPETITIONS, small_suite
+from tests.leaderboards.publish.boards import HORIZON, REPETITIONS, file_of, small_suite
 
 Made = tuple[Store, Board]
 
@@ -131,10 +129,12 @@ def test_unknown_optima_are_measured_from_the_best_of_both(tmp_path: Path) -> No
 def test_what_is_not_kept_is_unknown(made: Made) -> None:
     store, _ = made
     key = sorted(store.done_keys())[0]
-    scores = scores_of(keep(store.entry(key), store.trace(key)))
+    kept = keep(store.spec(key), store.trace(key))
+    assert kept is not None
+    scores = kept_scores(kept)
     assert set(KEPT) < set(scores.curves)
     assert scores.finals["batch_length"] == HORIZON / scores.finals["batches"]
-    assert (best_times(10) == np.arange(1, 11)).all()
+    assert (kept_times(10) == np.arange(1, 11)).all()
 
 
 def test_a_board_keeps_no_traces_and_nothing_writes_to_it(made: Made) -> None:
@@ -143,9 +143,10 @@ def test_a_board_keeps_no_traces_and_nothing_writes_to_it(made: Made) -> None:
     assert list(found.traces(["regret"])) == []
     with pytest.raises(StoreError, match="keeps no traces"):
         found.trace(key)
+    with pytest.raises(StoreError, match="was published, and nothing is written to it"):
+        found.write(record(small_suite().environments[0].ref, Ref("Uniform"), 0, HORIZON))
     with pytest.raises(KeyError, match="no run 0"):
         found.trace("0" * 32)
-    assert not hasattr(found, "write")
     with pytest.raises(ValueError, match="out: expected a folder"):
         Results(found).page()
 
@@ -153,31 +154,31 @@ def test_a_board_keeps_no_traces_and_nothing_writes_to_it(made: Made) -> None:
 def test_the_same_runs_give_the_same_files(made: Made, tmp_path: Path) -> None:
     store, found = made
     again = write_board(small_suite(), tmp_path / "again", store)
-    for path in found.directory.iterdir():
-        assert (again.directory / path.name).read_bytes() == path.read_bytes()
+    for path in found.directory.rglob("*.*"):
+        assert (again.directory / path.relative_to(found.directory)).read_bytes() == path.read_bytes()
     assert again.sha256 == found.sha256
 
 
 def test_a_board_that_is_not_what_its_index_states_is_refused(own: Board) -> None:
-    path = own.directory / "uniform.parquet"
+    path = own.runs_directory / file_of(own, "Uniform")
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=re.escape("does not have the hash that the index states")):
+    with pytest.raises(StoreError, match=re.escape("does not have the hash that the manifest states")):
         Board(own.directory)
     path.unlink()
-    with pytest.raises(StoreError, match=r"uniform\.parquet cannot be read"):
+    with pytest.raises(StoreError, match=r"cannot be read .*, which the manifest names"):
         Board(own.directory)
-    (own.directory / INDEX).write_text("{")
-    with pytest.raises(StoreError, match="damaged board"):
+    (own.directory / MANIFEST).write_text("{")
+    with pytest.raises(StoreError, match=r"manifest\.json"):
         Board(own.directory)
     with pytest.raises(StoreError, match="holds no board"):
         Board(own.directory.parent)
 
 
 def test_a_newer_schema_is_named(own: Board) -> None:
-    index = json.loads((own.directory / INDEX).read_text())
-    (own.directory / INDEX).write_text(json.dumps({**index, "schema": 99}))
+    index = json.loads((own.directory / MANIFEST).read_text())
+    (own.directory / MANIFEST).write_text(json.dumps({**index, "schema": 99}))
     with pytest.raises(StoreError, match="schema 99, which only a newer version"):
         Board(own.directory)
 
@@ -204,11 +205,11 @@ def test_boards_by_name_path_and_archive(own: Board, tmp_path: Path, monkeypatch
 
 def test_an_archive_writes_no_other_file(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boards, "_cache", lambda: tmp_path / "cache")
-    index = json.loads((own.directory / INDEX).read_text())
-    file = index["files"].pop("uniform.parquet")
+    index = json.loads((own.directory / MANIFEST).read_text())
+    file = index["files"].pop(file_of(own, "Uniform"))
     index["files"]["../outside.parquet"] = file
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
-        packed.writestr(INDEX, json.dumps(index))
+        packed.writestr(MANIFEST, json.dumps(index))
         packed.writestr("../outside.parquet", b"x")
     with pytest.raises(StoreError, match="expected plain names of files"):
         board(tmp_path / "bad.zip")
@@ -268,15 +269,15 @@ def test_the_folder_counts_where_both_have_a_run(made: Made, tmp_path: Path) -> 
     local = runs[runs["standing"] == "local"]
     assert sorted(local["agent"]) == ["GP-EI", "Uniform"]
     assert runs.loc[crashed.spec.key, "status"] == "done"
-    assert joined.kept(again.spec.key) is None
+    assert joined.kept(again.spec.key).digest == trace_digest(again.trace)  # type: ignore[union-attr]
     assert joined.kept(crashed.spec.key) is not None
     assert joined.trace(again.spec.key, ["regret"])["regret"].equals(again.trace["regret"])
     assert [run.key for run, _ in joined.traces(["regret"], [again.spec.key, crashed.spec.key])] == [again.spec.key]
     assert joined.path(joined.entry(again.spec.key)).parent == here.runs_directory
-    assert joined.path(joined.entry(crashed.spec.key)).parent == found.directory
+    assert joined.path(joined.entry(crashed.spec.key)).parent == found.runs_directory
     scores = summarise(joined)
     curve = scores.scores["d = 1", "GP-EI"].curves["cumulative_regret"]
-    assert curve.shape == (1, len(best_times(HORIZON)))
+    assert curve.shape == (1, len(kept_times(HORIZON)))
     assert curve[0, -1] == pytest.approx(new.trace["regret"].sum())
 
 
@@ -298,11 +299,12 @@ def test_the_note_of_a_folder(made: Made, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_stale_rows_are_named_and_played_anew(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert own.stale() == {}
-    index = json.loads((own.directory / INDEX).read_text())
-    index["files"]["epsgreedy.parquet"]["source"]["fingerprint"] = "0" * 16
-    (own.directory / INDEX).write_text(json.dumps(index))
+    index = json.loads((own.directory / MANIFEST).read_text())
+    name = file_of(own, "EpsGreedy")
+    index["files"][name]["source"]["fingerprint"] = "0" * 16
+    (own.directory / MANIFEST).write_text(json.dumps(index))
     stale = Board(own.directory)
-    assert stale.stale() == {"epsgreedy.parquet": "EpsGreedy"}
+    assert stale.stale() == {name: "EpsGreedy"}
     said: list[str] = []
     store = Store(tmp_path / "anew")
     play_board(small_suite(), store, stale, say=said.append)
@@ -311,7 +313,7 @@ def test_stale_rows_are_named_and_played_anew(own: Board, tmp_path: Path, monkey
     now = write_board(small_suite(), own.directory, store)
     assert now.stale() == {}
     assert len(now.done_keys()) == len(stale.done_keys())
-    assert renew(own.directory, ["epsgreedy.parquet"]).stale() == {}
+    assert renew(own.directory, [file_of(now, "EpsGreedy")]).stale() == {}
 
 
 @pytest.mark.slow
@@ -396,4 +398,4 @@ def test_boards_of_the_package_are_small() -> None:
     whole = [name for name in leaderboards.board_names() if not load_suite(name).part_of]
     assert whole
     for name in whole:
-        assert sum(path.stat().st_size for path in boards.board_folder(name).iterdir()) <= LARGEST_BOARD
+        assert sum(path.stat().st_size for path in boards.board_folder(name).rglob("*.*")) <= LARGEST_BOARD

@@ -4,49 +4,51 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpbandit_envs.datasets import DataError
-from leaderboards.archive.files import INDEX, read_agent, read_index, write_agent, write_index
-from leaderboards.archive.read import Board
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.processor import are_portable, portable_environment
 from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
+from leaderboards.publish.boards import Board
 from leaderboards.publish.check import check_board
 from leaderboards.publish.make import play_board, write_board
+from leaderboards.store.kept import kept_times
+from leaderboards.store.manifest import MANIFEST
+from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
 from leaderboards.verify.choose import sample
 from leaderboards.verify.verify import NOT_HERE, otherwise_ended
 from leaderboards.work.executors import SerialExecutor
-from tests.leaderboards.publish.boards import REPETITIONS, small_suite
+from tests.leaderboards.publish.boards import HORIZON, REPETITIONS, republished, small_suite
 
 Made = tuple[Store, Board]
 
 
 def changed_total(own: Board, factor: float, cpu: str | None, from_point: int = 30) -> Board:
     """The board with other regret from one kept evaluation on, for GP-UCB on the first task; from another CPU."""
-    index, instances = read_index(own.directory)
-    name = "gp-ucb-width-2.parquet"
-    runs = []
-    for entry, kept in read_agent(own.directory, name, index.files[name], instances):
-        assert kept is not None
+
+    def change(row: Row) -> Row:
+        entry, kept = row.entry, row.kept
+        if entry.spec.agent.label != "GP-UCB, width 2":
+            return row
         if cpu is not None:
             machine = entry.origin.machine.model_copy(update={"cpu": cpu})
             entry = entry.model_copy(update={"origin": entry.origin.model_copy(update={"machine": machine})})
         if entry.spec.env.label == "d = 1":
+            assert kept is not None
             kept.curves["cumulative_regret"][from_point:] *= factor
-            finals = {**kept.finals, "cumulative_regret": kept.finals["cumulative_regret"] * factor}
-            kept = type(kept)(kept.t, kept.curves, finals, kept.best_mean, "0" * 32)
-        runs.append((entry, kept))
-    file = write_agent(own.directory / name, runs, index.files[name].source)
-    write_index(own.directory, index.suite, {**index.files, name: file}, instances)
-    return Board(own.directory)
+            kept = replace(kept, digest="0" * 32)
+        return Row(entry, kept)
+
+    return republished(own, change)
 
 
 def keys_of(board: Board, env: str, repetitions: int) -> list[str]:
@@ -77,8 +79,7 @@ def test_the_same_machine_gives_the_same_runs(made: Made, tmp_path: Path) -> Non
 
 def test_another_number_on_the_same_machine_disagrees(own: Board, tmp_path: Path) -> None:
     board = changed_total(own, 1.01, None)
-    t = board.kept_times(board.spec(keys_of(board, "d = 1", 1)[0]).task)
-    assert t is not None
+    t = kept_times(HORIZON)
     verdicts = check_board(board, [*keys_of(board, "d = 1", 1), *keys_of(board, "d = 2", 1)], SerialExecutor())
     assert [verdict.level for verdict in verdicts] == ["disagrees", "identical"]
     assert verdicts[0].text == (
@@ -115,10 +116,10 @@ def test_the_list_says_what_a_board_lacks(
 
 @pytest.mark.slow
 def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest.CaptureFixture[str]) -> None:
-    index = json.loads((own.directory / INDEX).read_text())
+    index = json.loads((own.directory / MANIFEST).read_text())
     for name in index["files"]:
         index["files"][name]["source"]["fingerprint"] = "0" * 16
-    (own.directory / INDEX).write_text(json.dumps(index))
+    (own.directory / MANIFEST).write_text(json.dumps(index))
     assert execute(["board", "list"]) == 0
     assert (
         "small: 36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform"
@@ -134,7 +135,7 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
     said = capsys.readouterr().out
     assert "the same   Uniform: 2 runs, one of each task, are identical" in said
     assert "changed    GP-UCB, width 2, as on d = 1, repetition " in said
-    assert Board(own.directory).stale() == {"gp-ucb-width-2.parquet": "GP-UCB, width 2"}
+    assert list(Board(own.directory).stale().values()) == ["GP-UCB, width 2"]
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leaderboards.archive.read import board
 from leaderboards.play.suite import load_suite
+from leaderboards.publish.boards import board
 
 
 @pytest.mark.no_cover

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.archive.read import Board
+from leaderboards.publish.boards import Board
 from leaderboards.publish.describe import citation, describe_board, run_table
 from leaderboards.store.kept import KEPT
 

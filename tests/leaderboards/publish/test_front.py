@@ -15,8 +15,8 @@ from loky.process_executor import BrokenProcessPool
 from markupsafe import Markup
 
 import leaderboards
-from leaderboards.archive.read import Board
 from leaderboards.publish import front as front_page
+from leaderboards.publish.boards import Board
 from leaderboards.publish.front import build_front
 from leaderboards.show.table import Row
 from leaderboards.work.executors import ExecutorError

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.archive.read import Board
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
+from leaderboards.publish.boards import Board
 from leaderboards.publish.holdout import LEVEL, HoldoutScore, worse
 from leaderboards.score.criteria import board_scores
 from leaderboards.score.statistics import Interval, stratified_mean

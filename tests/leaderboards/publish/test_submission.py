@@ -19,14 +19,15 @@ import pandas as pd
 import pytest
 
 import leaderboards
-from leaderboards.archive.read import Board
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.publish import submission
+from leaderboards.publish.boards import Board
 from leaderboards.publish.check import check_board
 from leaderboards.publish.submission import accept, faults, make_submission, open_submission, same_on_board
+from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
 from leaderboards.store.intact import StoreError
@@ -227,8 +228,8 @@ def test_one_changed_reward_is_found(
     """On another machine too, where rounding may explain another choice, but no other reward of the same choice."""
     folder, _ = here
     store = Store(folder / "res")
-    machine = run_file.origin().machine.model_copy(update={"cpu": "another"})
-    made_there = run_file.origin().model_copy(update={"machine": machine})
+    machine = origins.origin().machine.model_copy(update={"cpu": "another"})
+    made_there = origins.origin().model_copy(update={"machine": machine})
     target = min(store.done_keys())
 
     def change(record: RunRecord) -> None:
@@ -495,8 +496,8 @@ def test_instances_that_differ_by_rounding_are_accepted(
         record.data = record.data.model_copy(update={"instance": "0" * 16})
         record.facts = {name: value * (1 + 1e-8) for name, value in record.facts.items()}
 
-    machine = run_file.origin().machine.model_copy(update={"cpu": "another"})
-    made_there = run_file.origin().model_copy(update={"machine": machine})
+    machine = origins.origin().machine.model_copy(update={"cpu": "another"})
+    made_there = origins.origin().model_copy(update={"machine": machine})
     with monkeypatch.context() as there:
         there.setattr(run_file, "origin", lambda: made_there)
         forged(Store(folder / "res"), change)

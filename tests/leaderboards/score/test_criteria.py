@@ -11,10 +11,10 @@ import pytest
 import scipy.stats
 
 import leaderboards
-from leaderboards.archive.read import board
 from leaderboards.play.oracle import MEAN_GAP, Oracle
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.publish.boards import board
 from leaderboards.score import criteria
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, run_scores, task_scores, wins
 from leaderboards.score.frames import overall_ranking

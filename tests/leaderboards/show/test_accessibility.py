@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.archive.read import board, board_parts
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite
 from leaderboards.publish import front as front_page
+from leaderboards.publish.boards import board, board_parts
 from leaderboards.publish.front import build_front
 from leaderboards.show import build_page
 from tests.browser import DESKTOP, PHONE, Open

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.archive.files import Source
 from leaderboards.play.record import InstanceData, RunRecord
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.publish.make import write_board
 from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import summarise
 from leaderboards.show.why import deed, sentence, straight_from
+from leaderboards.store.manifest import Source
 from leaderboards.store.store import Store, StoreView
 
 A, T, N = 60, 200, 8
@@ -217,18 +217,17 @@ def test_what_was_told_wrong_is_that_which_the_agent_reads(folder: Store) -> Non
 
 def test_rounding_neither_hides_nor_makes_a_trap() -> None:
     """Regret to sixteen bits at sixty evaluations: 300 agents that stay, and 300 that never take an arm twice."""
-    from leaderboards.archive.files import _rounded
-    from leaderboards.score.scores import best_times
+
+    from leaderboards.store.kept import _rounded, kept_times
 
     rng = np.random.default_rng(1)
     for _ in range(300):
         horizon = int(rng.integers(30, 1_000))
-        t, regret = best_times(horizon), rng.random(horizon)
+        t, regret = kept_times(horizon), rng.random(horizon)
         start = int(rng.integers(1, horizon // 2))
         staying = np.where(np.arange(horizon) < start, regret, 10.0 ** rng.uniform(-3, 1))
         for values, stays in ((staying, True), (regret, False)):
             total = np.cumsum(values)
-            kept = np.asarray(_rounded(total[t - 1], 16), np.float64)
-            kept[-1] = total[-1]
+            kept = _rounded("cumulative_regret", total[t - 1])
             found = t[straight_from(t, kept[None])[0]]
             assert (found <= t[t >= start][0]) if stays else (found > horizon / 2)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from leaderboards.play.record import RunRecord
@@ -25,7 +24,7 @@ from leaderboards.store import exchange
 from leaderboards.store.exchange import add, merge, pack
 from leaderboards.store.note import noted, write_note
 from leaderboards.store.query import QueryError, query
-from leaderboards.store.run_file import write_table
+from leaderboards.store.run_file import read_runs, rows_in, write_rows
 from leaderboards.store.store import Store, StoreError
 from leaderboards.verify.verify import compare, verify
 from leaderboards.work.executors import SerialExecutor
@@ -66,13 +65,12 @@ def rows(store: Store) -> pd.DataFrame:
 def alter(store: Store, agent: str) -> str:
     """Change one reward of one run of `agent`; returns the run's key."""
     key = str(store.runs().query(f"agent == '{agent}'").index[0])
-    run = store.entry(key)
-    path = store.path(run)
-    table = pq.read_table(path)
-    frame = table.to_pandas()
-    frame.loc[run.start + 6, "reward"] += 1e-6
-    columns = [frame[name].to_numpy() for name in table.column_names]
-    write_table(path, type(table).from_arrays(columns, schema=table.schema))
+    path = store.path(store.entry(key))
+    rows = rows_in(path, read_runs(path))
+    for row in rows:
+        if row.entry.key == key and row.trace is not None:
+            row.trace["reward"] += 1e-6 * (row.trace["t"] == 7)
+    write_rows(path, rows)
     return key
 
 
@@ -132,8 +130,8 @@ def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -
     received = merge([one.directory, other.directory], tmp_path / "all")
     assert received.runs == 2
     assert len(received.rejected) == 2
-    assert "broken.parquet: not a whole parquet file" in received.rejected[0]
-    assert "zeros.parquet: not a whole parquet file" in received.rejected[1]
+    assert "broken.parquet: its content does not match its digest" in received.rejected[0]
+    assert "zeros.parquet: its content does not match its digest" in received.rejected[1]
     with pytest.raises(StoreError, match="holds no results"):
         merge([tmp_path / "none"], tmp_path / "all")
     other.write_suite(SUITE.model_copy(update={"name": "another"}))
@@ -233,7 +231,10 @@ def test_an_archive_is_not_trusted(tmp_path: Path) -> None:
     received = add(tmp_path / "bad.zip", target)
     assert len(received.rejected) == 1
     assert f"{first!r}: its content does not have the hash" in received.rejected[0]
-    assert {path.parent for path in (tmp_path / "deep").rglob("*.parquet")} == {target / "runs"}
+    assert {path.parent for path in (tmp_path / "deep").rglob("*.parquet")} == {
+        target,
+        target / "runs",
+    }  # the cache, and the runs
     for content in (b"not a zip", b""):
         (tmp_path / "no.zip").write_bytes(content)
         with pytest.raises(StoreError, match="is no archive of `gpbandit submit`"):
@@ -339,7 +340,7 @@ def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
         merge([tmp_path / f"all {number}"], tmp_path / f"copy {number}")
         assert standings(tmp_path / f"copy {number}") == expected
     source = json.loads((tmp_path / "all 0" / "provenance.json").read_text())["submitted"]
-    assert {entry["from"] for entry in source.values()} == {archive.name}
+    assert {entry["archive"] for entry in source.values()} == {archive.name}
 
 
 @pytest.mark.parametrize(
@@ -360,10 +361,10 @@ def test_a_damaged_provenance_file_is_set_aside_and_nothing_counts_as_verified(
         caplog.clear()
         call()
         (line,) = caplog.messages
-        assert re.search(r"quarantine/provenance(-\w+)?\.json was damaged and is set aside \(", line)
+        assert re.search(r"provenance\.json\.damaged was damaged and is set aside \(", line)
         assert line.endswith("what it said is verified has to be verified again")
     assert set(Store(store.directory).runs()["standing"]) == {"local", "submitted"}
-    assert len(list((store.directory / "quarantine").iterdir())) == 3
+    assert (store.directory / "provenance.json.damaged").exists()
 
 
 def test_a_file_with_damaged_data_is_not_merged(tmp_path: Path) -> None:
@@ -374,7 +375,7 @@ def test_a_file_with_damaged_data_is_not_merged(tmp_path: Path) -> None:
     path.write_bytes(whole)
     received = merge([store.directory], tmp_path / "all")
     assert received.runs == 0
-    assert f"{path}: data cannot be read (its data do not match their digest)" in received.rejected
+    assert f"{path}: its content does not match its digest" in received.rejected
     assert not (tmp_path / "all" / "runs").exists()
 
 
@@ -417,7 +418,7 @@ def test_query(tmp_path: Path) -> None:
     one = store.runs().index[0]
     first = query(store, f"SELECT t, reward FROM traces WHERE key = '{one}' ORDER BY t")
     assert first["reward"].tolist() == store.trace(str(one))["reward"].tolist()
-    with pytest.raises(QueryError, match="the tables are runs and traces"):
+    with pytest.raises(QueryError, match="the tables are runs, traces and curves"):
         query(store, "SELECT nonsense FROM runs")
     with pytest.raises(QueryError, match="holds no trace"):
         query(Store(tmp_path / "empty"), "SELECT 1")

@@ -11,7 +11,7 @@ import pytest
 
 from leaderboards.store import lock
 from leaderboards.store.lock import LOCK, lock_differences, lock_note, locked_versions
-from leaderboards.store.run_file import origin
+from leaderboards.store.origin import origin
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,17 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import load_suite, parse_suite
-from leaderboards.store import intact
 from leaderboards.store import store as stores
-from leaderboards.store.intact import SEALED, Quarantine, open_json, seal_json
+from leaderboards.store.intact import open_json, seal_json, set_aside
+from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
 from leaderboards.store.note import write_note
-from leaderboards.store.run_file import FileError, Seeds, origin, read_columns, read_runs, write_table
+from leaderboards.store.origin import origin
+from leaderboards.store.run_file import FileError, Seeds, read_kept, read_runs, rows_in, write_table
 from leaderboards.store.store import AUDITS, SCRATCH, Store, StoreError, SuiteLostError
 from leaderboards.work.checkpoint import Checkpoint
+from tests.leaderboards import folders
 from tests.leaderboards.folders import stacked
+from tests.leaderboards.hostile import rewrite
 
 
 def record(repetition: int, horizon: int = 20, **changes: Any) -> RunRecord:
@@ -76,8 +80,8 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     assert entry.facts == {"gap": 0.1}
     assert entry.origin == origin()
     assert entry.seeds == Seeds(root=0, env=env_seed(record(3).spec))
-    written = json.loads(pq.read_metadata(again.path(entry)).metadata[b"gpbandit"])
-    assert {"gpbandit_envs", "commit", "python", "libraries", "machine", "lock"} == set(written["origin"])
+    written = json.loads(pq.read_table(again.path(entry)).column("origin")[0].as_py())
+    assert {"gpbandit_envs", "commit", "python", "libraries", "machine", "lock"} == set(written)
 
 
 def test_a_relative_folder_stays_where_it_was_and_is_named_as_it_was_given(
@@ -90,7 +94,7 @@ def test_a_relative_folder_stays_where_it_was_and_is_named_as_it_was_given(
     monkeypatch.chdir(tmp_path / "elsewhere")
     store.write(record(1))
     store.write_suite(load_suite("quick"))
-    store.write_manifest()
+    store.write_cache()
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert store.done_keys() == Store(tmp_path / "results").done_keys() == {record(0).spec.key, record(1).spec.key}
     assert len(store.trace(record(1).spec.key)) == 20
@@ -167,24 +171,15 @@ def damage_foreign(path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), path)
 
 
-def rewrite(path: Path, **changes: Any) -> None:
-    """The same file with other metadata."""
-    table = pq.read_table(path)
-    metadata = json.loads(table.schema.metadata[b"gpbandit"])
-    metadata["runs"][0].update(changes)
-    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+def changed(**fields: Any) -> Callable[[Path], None]:
+    """The same file with other fields of its entry."""
+    return lambda path: rewrite(path, lambda metadata: metadata["runs"][0].update(fields))
 
 
 def damage_key(path: Path) -> None:
-    rewrite(path, key="0" * 32)
-
-
-def damage_rows(path: Path) -> None:
-    rewrite(path, stop=19)
-
-
-def damage_status(path: Path) -> None:
-    rewrite(path, status="great")
+    table = pq.read_table(path)
+    key = pa.array(["0" * 32])
+    write_table(path, table.set_column(table.column_names.index("key"), "key", key))
 
 
 def damage_footer(path: Path) -> None:
@@ -194,52 +189,47 @@ def damage_footer(path: Path) -> None:
 
 
 def damage_missing(path: Path) -> None:
-    table = pq.read_table(path)
-    metadata = json.loads(table.schema.metadata[b"gpbandit"])
-    del metadata["runs"][0]["seeds"]
-    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
-
-
-def damage_time(path: Path) -> None:
-    rewrite(path, finished=float("nan"))
-
-
-def damage_seconds(path: Path) -> None:
-    rewrite(path, seconds="long")
-
-
-def damage_columns(path: Path) -> None:
-    rewrite(path, columns=["t", "reward", "regret"])
+    rewrite(path, lambda metadata: metadata["runs"][0].pop("seeds"))
 
 
 def damage_label(path: Path) -> None:
     spec = record(0).spec.to_dict()
-    rewrite(path, spec={**spec, "env": {**spec["env"], "label": None}})
+    changed(spec={**spec, "env": {**spec["env"], "label": None}})(path)
 
 
 def damage_type(path: Path) -> None:
+    rewrite(path, lambda _: None, {"reward": ["high"] * 20})
+
+
+def damage_twice(path: Path) -> None:
     table = pq.read_table(path)
-    words = table.set_column(table.column_names.index("reward"), "reward", [["high"] * 20])
-    write_table(path, words.replace_schema_metadata(table.schema.metadata))
+    write_table(path, pa.concat_tables([table, table]))
+
+
+def damage_traces(path: Path) -> None:
+    table = pq.read_table(path)
+    write_table(path, table.select([name for name in table.column_names if not name.startswith("trace_")]))
 
 
 @pytest.mark.wrong_arguments
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (damage_half, "not a whole parquet file"),
-        (damage_empty, "not a whole parquet file"),
-        (damage_foreign, "without the gpbandit metadata"),
+        (damage_half, "its content does not match its digest"),
+        (damage_empty, "its content does not match its digest"),
+        (damage_foreign, "its content does not match its digest"),
+        (damage_footer, "its content does not match its digest"),
         (damage_key, "does not belong to its spec"),
-        (damage_rows, "done with 19 rows, horizon 20"),
-        (damage_status, "status: Input should be 'done', .* got 'great'"),
-        (damage_footer, "not a whole parquet file"),
+        (changed(rows=19), "done with 19 rows, horizon 20"),
+        (changed(status="great"), "status: Input should be 'done', .* got 'great'"),
         (damage_missing, "seeds: Field required"),
-        (damage_time, "finished: Input should be a finite number, got nan"),
-        (damage_seconds, "seconds: Input should be a valid number, got 'long'"),
-        (damage_columns, "no column 'regret'"),
+        (changed(finished=float("nan")), "finished: Input should be a finite number, got nan"),
+        (changed(seconds="long"), "seconds: Input should be a valid number, got 'long'"),
+        (changed(columns=["t", "reward", "regret"]), "no column 'regret'"),
         (damage_label, "label: expected str, got None"),
         (damage_type, "column reward: expected numbers, got string"),
+        (damage_twice, "it holds a run twice"),
+        (damage_traces, "a run without its trace"),
     ],
 )
 def test_a_damaged_file_is_set_aside_and_named(
@@ -251,17 +241,14 @@ def test_a_damaged_file_is_set_aside_and_named(
     damage(path)
     with caplog.at_level(logging.WARNING, "gpbandit"):
         assert store.done_keys() == {record(1).spec.key}
-    (found,) = store.quarantined
-    assert found.path == store.directory / "quarantine" / path.name
-    assert found.path.exists()
+    aside = path.with_name(f"{path.name}.damaged")
+    assert aside.exists()
     assert not path.exists()
-    assert re.search(reason, found.reason)
-    assert str(found.path) in caplog.text
-    # Its run is played again, and a second damaged file of the same name does not overwrite the first.
+    (line,) = caplog.messages
+    assert re.search(rf"^{aside} was damaged and is set aside \(.*{reason}.*: its runs count as not played$", line)
+    # Its run is played again.
     store.write(record(0))
-    damage(path)
-    assert store.done_keys() == {record(1).spec.key}
-    assert len(list((store.directory / "quarantine").iterdir())) == 2
+    assert len(store.done_keys()) == 2
 
 
 def test_no_damage_is_another_error(store: Store) -> None:
@@ -269,17 +256,16 @@ def test_no_damage_is_another_error(store: Store) -> None:
     path = only_file(store)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
-    set_aside = 0
+    found = 0
     for place in rng.integers(len(whole), size=400):
         data = bytearray(whole)
         data[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(data)
         try:
-            runs = read_runs(path)
-            read_columns(path, sorted({name for run in runs for name in run.columns}))
+            rows_in(path, read_runs(path))
         except FileError:
-            set_aside += 1
-    assert set_aside > 200
+            found += 1
+    assert found == 400
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
@@ -291,7 +277,7 @@ def test_what_the_system_refuses_is_no_damage(store: Store, monkeypatch: pytest.
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(pq, "read_metadata", refused)
+        patch.setattr(Path, "read_bytes", refused)
         with pytest.raises(OSError, match=os.strerror(number)):
             Store(store.directory).keys()
     assert path.exists()
@@ -325,12 +311,14 @@ def rows_of(store: Store) -> pd.DataFrame:
 def test_a_flipped_byte_in_the_data_is_found(store: Store) -> None:
     store.write(record(0, horizon=2000))
     path = only_file(store)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
     key = record(0, horizon=2000).spec.key
     fresh = Store(store.directory)
-    with pytest.raises(StoreError, match="is in quarantine: run the suite again"):
+    assert fresh.keys() == {key}
+    data, stat = bytearray(path.read_bytes()), path.stat()
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(StoreError, match=r"match its digest\): run the suite again"):
         fresh.trace(key)
     assert fresh.keys() == set()
     assert not list(fresh.traces(["reward"]))
@@ -354,7 +342,7 @@ def test_other_files_are_left_alone(store: Store) -> None:
     os.utime(left, (time.time(), time.time()))
     store.sweep()
     assert len(store.keys()) == 1
-    assert not store.quarantined
+    assert not list(store.root.rglob("*.damaged"))
     assert len(list(store.runs_directory.iterdir())) == 3
     os.utime(left, (0, 0))
     store.sweep()
@@ -447,7 +435,7 @@ def test_a_write_that_fails_leaves_what_was_there(store: Store, monkeypatch: pyt
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pq, "write_table", full)
+    monkeypatch.setattr(pq, "ParquetWriter", full)
     with pytest.raises(OSError, match="No space left"):
         store.write(record(0))
     assert only_file(store).read_bytes() == before
@@ -480,75 +468,40 @@ def test_a_damaged_suite_is_set_aside_until_it_is_written_anew(store: Store) -> 
         for _ in range(2):  # what belongs to the suite is not guessed, until it is there again
             with pytest.raises(SuiteLostError, match="has lost its suite, which was damaged: run the suite again"):
                 Store(store.directory).runs()
-    assert len(list((store.directory / "quarantine").iterdir())) == 4
-    # A suite of a version that wrote no digest.
-    path.write_text(json.dumps(quick.frozen().model_dump(mode="json")))
+    store.write_suite(quick)
     assert store.suite() == quick.frozen()
+    assert not list(store.root.rglob("*.damaged"))
 
 
-def test_files_of_a_version_without_digests_are_read(store: Store) -> None:
-    store.write(record(0), record(1))
-    expected, path = rows_of(store), only_file(store)
-    table = pq.read_table(path)
-    metadata = {name: value for name, value in table.schema.metadata.items() if name != SEALED}
-    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd", write_page_checksum=True)
-    for _ in range(2):
-        fresh = Store(store.directory)
-        pd.testing.assert_frame_equal(rows_of(fresh), expected, check_exact=True)
-        assert not fresh.quarantined
-        fresh.write_manifest()
-        manifest = open_json((store.directory / "manifest.json").read_bytes())
-        (store.directory / "manifest.json").write_text(json.dumps(manifest))
-
-
-def test_a_damaged_manifest_is_made_anew(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_cache_is_made_anew(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     store.write(record(0))
-    store.write_manifest()
-    path = store.directory / "manifest.json"
+    store.write_cache()
+    path = store.directory / "entries.cache"
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b'"seconds": 0.5', b'"seconds": 0.7'))
+    path.write_bytes(whole[:100] + b"x" + whole[101:])
     fresh = Store(store.directory)
     with caplog.at_level(logging.WARNING, "gpbandit"):
         assert fresh.runs()["seconds"].tolist() == [0.5]
-        fresh.write_manifest()
+        fresh.write_cache()
     (line,) = caplog.messages
-    assert "manifest.json was damaged and is set aside (its content does not match its digest)" in line
+    assert "entries.cache.damaged was damaged and is set aside (its content does not match its digest)" in line
     assert path.read_bytes() == whole
     before = path.stat().st_ino
-    fresh.write_manifest()
-    assert path.stat().st_ino == before, "a manifest that says what is there is not written again"
-
-
-def test_a_manifest_that_would_be_too_long_to_be_read_is_not_written(
-    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    store.write(record(0))
-    store.write_manifest()
-    path = store.directory / "manifest.json"
-    for module in (intact, stores):
-        monkeypatch.setattr(module, "MOST_JSON", path.stat().st_size)
-    store.write(record(1))
-    with caplog.at_level(logging.WARNING, "gpbandit"):
-        store.write_manifest()
-        assert not path.exists()
-        fresh = Store(store.directory)
-        assert len(fresh.keys()) == 2
-        fresh.write_manifest()
-    assert not caplog.messages
-    assert not fresh.quarantined
-    assert not path.exists()
+    fresh.write_cache()
+    assert path.stat().st_ino == before, "a cache that says what is there is not written again"
 
 
 def test_two_processes_set_the_same_file_aside(store: Store) -> None:
-    one, other = Quarantine(store.directory), Quarantine(store.directory)
     store.directory.mkdir()
     (store.directory / "x").touch()
-    for quarantine in (one, other):
-        found = quarantine.move(store.directory / "x", "broken")
-        assert str(found) == f"{store.directory / 'quarantine' / 'x'}: broken"
+    for _ in range(2):
+        said = set_aside(store.directory / "x", "broken")
+        assert said == f"{store.directory / 'x.damaged'} was damaged and is set aside (broken)"
 
 
-def test_what_cannot_be_set_aside_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_set_aside_is_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     store.write(record(0))
     path = only_file(store)
     damage_half(path)
@@ -557,17 +510,37 @@ def test_what_cannot_be_set_aside_is_named(store: Store, monkeypatch: pytest.Mon
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(os, "replace", refused)
-    fresh = Store(store.directory)
-    assert fresh.keys() == set()
-    (found,) = fresh.quarantined
-    assert found.path == path
-    assert found.reason.endswith("it could not be moved to quarantine/ (Read-only file system)")
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert Store(store.directory).keys() == set()
+    assert f"{path} was damaged (" in caplog.text
+    assert "it could not be renamed: Read-only file system)" in caplog.text
 
 
-def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_of_a_run(store: Store) -> None:
+    """Sixty evaluations at most, to sixteen bits, and the values at the horizon in double precision."""
+    horizon = 500
+    whole = folders.record(Ref("Test/Plain-v0"), Ref("GP-UCB"), 0, horizon)
+    store.write(whole, record(1), folders.record(Ref("Test/Plain-v0"), Ref("GP-UCB"), 1, 10))
+    kept = store.kept(whole.spec.key)
+    assert kept is not None
+    assert kept.t.tolist() == kept_times(horizon).tolist()
+    assert len(kept.t) <= 60
+    regret = np.cumsum(whole.trace["regret"].to_numpy())
+    np.testing.assert_allclose(kept.curves["cumulative_regret"], regret[kept.t - 1], rtol=2e-5)
+    assert kept.finals["cumulative_regret"] == regret[-1]
+    assert kept.digest == trace_digest(whole.trace)
+    assert set(kept.curves) == set(KEPT)
+    fresh = keep(whole.spec, whole.trace)
+    assert fresh is not None
+    assert all(np.array_equal(fresh.curves[name], kept.curves[name], equal_nan=True) for name in KEPT)
+    assert store.kept(record(1).spec.key) is None, "its trace lacks what scores are made of"
+    assert len(read_kept(store.path(store.entry(whole.spec.key)))) == 2
+
+
+def test_the_cache_is_a_copy_of_the_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.write(record(0), record(1))
     store.write(record(2))
-    store.write_manifest()
+    store.write_cache()
     opened: list[Path] = []
 
     def counted(path: Path) -> Any:
@@ -583,19 +556,16 @@ def test_the_manifest_is_a_cache_of_the_files(store: Store, monkeypatch: pytest.
     fresh = Store(store.directory)
     assert fresh.keys() == {record(repetition).spec.key for repetition in (0, 1, 3)}
     assert len(opened) == 2
-    for content in ("{", "{}", json.dumps({"schema": 0, "files": {}}), json.dumps({"schema": 2, "files": {"a": 1}})):
-        (store.directory / "manifest.json").write_text(content)
+    for content in (b"", b"PAR1"):
+        (store.directory / "entries.cache").write_bytes(content)
         assert len(Store(store.directory).keys()) == 3
 
 
 def test_files_of_a_newer_schema_are_left_where_they_are(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     store.write(record(0))
     path = only_file(store)
-    table = pq.read_table(path)
-    metadata = json.loads(table.schema.metadata[b"gpbandit"])
-    metadata["schema"] = 99
-    pq.write_table(table.replace_schema_metadata({b"gpbandit": json.dumps(metadata).encode()}), path)
+    write_table(path, pq.read_table(path).replace_schema_metadata({b"gpbandit": b"99"}))
     with caplog.at_level(logging.WARNING, "gpbandit"):
         assert Store(store.directory).keys() == set()
     assert path.exists()
-    assert "schema 99 is newer than this version's 2: upgrade gpbandit-envs" in caplog.text
+    assert "schema 99 is newer than this version's 3: upgrade gpbandit-envs" in caplog.text

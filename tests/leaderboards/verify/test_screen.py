@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from leaderboards.archive.read import board
 from leaderboards.cli.screen import say_screen
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.publish.boards import board
 from leaderboards.store.store import Store
 from leaderboards.verify.screen import LEVEL, chance, first_choices, screen, screened, tail
 from tests.leaderboards.verify import cheats

@@ -16,6 +16,7 @@ import pytest
 from leaderboards.play.record import InstanceData, RunRecord
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.store import Store
 from leaderboards.verify.recompute import RECOMPUTED, recompute
@@ -52,7 +53,7 @@ def records() -> list[RunRecord]:
 def written(directory: Path, records: list[RunRecord], change: Change, cpu: str | None = None) -> Store:
     """A folder of changed records, as of another CPU."""
     store = Store(directory)
-    ours = run_file.origin()
+    ours = origins.origin()
     machine = ours.machine.model_copy(update={"cpu": ours.machine.cpu if cpu is None else cpu})
     with pytest.MonkeyPatch.context() as there:
         there.setattr(run_file, "origin", lambda: ours.model_copy(update={"machine": machine}))
@@ -212,7 +213,7 @@ def test_another_instance_is_found(records: list[RunRecord], tmp_path: Path, cpu
 
 def test_where_the_optimum_is_unknown_the_instance_is_compared_on_any_machine(records: list[RunRecord]) -> None:
     """Regret is then measured from the best mean of the runs that state the same instance."""
-    store_entry = run_file._entry(replace(records[0], facts={}, data=InstanceData(instance="mine")), 0, HORIZON)
+    store_entry = run_file.row_of(replace(records[0], facts={}, data=InstanceData(instance="mine"))).entry
     assert other_instance(store_entry, {}, InstanceData(instance="mine"), exact=False) is None
     found = other_instance(store_entry, {}, InstanceData(instance="theirs"), exact=False)
     assert found == "states another instance: instance is 'mine', and 'theirs' here"
@@ -290,7 +291,7 @@ def test_what_cannot_be_judged_is_undecided(records: list[RunRecord], tmp_path: 
 
 
 def test_records_that_do_not_note_their_loops_are_of_another_machine(records: list[RunRecord], tmp_path: Path) -> None:
-    ours = run_file.origin()
+    ours = origins.origin()
     old = ours.model_copy(update={"machine": ours.machine.model_copy(update={"loops": None})})
     assert ours.rounds_as(ours)
     assert not old.rounds_as(ours)
@@ -301,9 +302,9 @@ def test_records_that_do_not_note_their_loops_are_of_another_machine(records: li
 
 
 def test_another_version_of_an_extra_is_another_machine_where_both_note_it() -> None:
-    ours = run_file.origin()
+    ours = origins.origin()
 
-    def having(**libraries: str) -> run_file.Origin:
+    def having(**libraries: str) -> origins.Origin:
         return ours.model_copy(update={"libraries": {"numpy": "2", "scipy": "1", **libraries}})
 
     assert having(botorch="0.18").rounds_as(having(botorch="0.18"))

@@ -1,1 +1,0 @@
-"""What does a board keep? Its files, read like a results folder."""
