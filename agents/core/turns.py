@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -26,6 +26,7 @@ from gpbandit_envs.problem import Problem
 __all__ = ["Evaluation", "Player", "Turns", "turns"]
 
 
+@runtime_checkable
 class Player(Protocol):
     """What plays: an agent, or what stands around one to look on."""
 
