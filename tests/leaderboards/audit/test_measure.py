@@ -70,7 +70,9 @@ def test_what_a_dictionary_leaves_out_shows_in_the_ratio() -> None:
 
 
 def test_what_has_no_sketch_has_nothing_to_tell() -> None:
-    assert agents.make("GP-UCB").sketch() is None
+    agent = agents.make("GP-UCB")
+    agent.reset(Problem(name="line", dim=1, arms=X, kernel=SE(0.15), noise_std=0.1), np.random.default_rng(0))
+    assert agent.sketch() is None
     assert all(np.isnan(x) for x in sketch_accuracy(None, np.arange(3)).values())
     assert tuple(sketch_accuracy(None, np.arange(3))) == SKETCH_COLUMNS
 
