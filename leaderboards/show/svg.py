@@ -20,9 +20,10 @@ _THUMBNAIL_POINTS = 40
 def swatch(style: LineStyle) -> Markup:
     """A short line in an agent's style."""
     mark = f'<path class="mark" d="{MARKS[style.marker]}"/>' if style.marker else ""
+    dash = "" if style.svg_dash == "none" else f' stroke-dasharray="{style.svg_dash}"'
     return Markup(
         f'<svg class="swatch hue{style.hue}" viewBox="0 0 26 10" aria-hidden="true">'
-        f'<path class="line" d="M1 5h24" stroke-dasharray="{style.svg_dash}"/>{mark}</svg>'
+        f'<path class="line" d="M1 5h24"{dash}/>{mark}</svg>'
     )
 
 
