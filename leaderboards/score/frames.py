@@ -110,14 +110,13 @@ class OverallRanking:
 def rank(frame: pd.DataFrame, own: Collection[str] = (), larger_is_better: bool = False) -> pd.DataFrame:
     """Rank agents by the scores of a frame, on each environment and over all of them.
 
-    ```python
-    import leaderboards
-    import pandas as pd
-
-    regret = {"mine": [3.0, 2.0, 4.0, 2.5, 3.5, 3.1], "theirs": [5.0, 4.5, 6.0, 4.0, 5.5, 5.2]}
-    rows = [("bowl", agent, r, value) for agent, values in regret.items() for r, value in enumerate(values)]
-    leaderboards.rank(pd.DataFrame(rows, columns=["env", "agent", "repetition", "value"]))
-    ```
+    >>> import leaderboards
+    >>> import pandas as pd
+    >>> regret = {"mine": [3.0, 2.0, 4.0, 2.5, 3.5, 3.1], "theirs": [5.0, 4.5, 6.0, 4.0, 5.5, 5.2]}
+    >>> rows = [("bowl", agent, r, value) for agent, values in regret.items() for r, value in enumerate(values)]
+    >>> frame = pd.DataFrame(rows, columns=["env", "agent", "repetition", "value"])
+    >>> leaderboards.rank(frame).index.tolist()
+    ['mine', 'theirs']
 
     Scores of one environment and repetition are paired: all agents met the same instance and noise there. The ranking
     on an environment rests on the repetitions that at least half of its agents have. It is of the agents that have all
