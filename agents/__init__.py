@@ -14,6 +14,7 @@ from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.core.turns import Evaluation, turns
 from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
 from agents.presets import Preset, preset
+from gpbandit_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
     from agents.experiment import Experiment, constraint, forbid, log, mixture
@@ -51,15 +52,9 @@ __all__ = [
     "turns",
 ]
 
-
-def __getattr__(name: str) -> object:
-    """`Experiment` and what belongs to it, loaded when it is first asked for: who plays a policy needs none of it."""
-    if name in ("Experiment", "constraint", "forbid", "log", "mixture"):
-        from agents import experiment
-
-        return getattr(experiment, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+# Loaded when first asked for: who plays a policy needs none of it.
+_LABORATORY = ("Experiment", "constraint", "forbid", "log", "mixture")
+__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(_LABORATORY, "agents.experiment"))
 
 # In this order: charts give the agents of one hue one dash after the other. New ones come last, so that the others
 # keep theirs.
