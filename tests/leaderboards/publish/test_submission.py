@@ -109,7 +109,7 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     runs = now.runs()
     assert set(runs.loc[runs["agent"] == "Mine", "standing"]) == {"verified"}
     assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
-    source = now.index.files["mine.parquet"].source
+    (source,) = (file.source for name, file in now.index.files.items() if name.startswith("mine-"))
     assert (source.by, source.code) == ("someone", "https://example.org")
     with pytest.raises(UserError, match="Mine is on the board already"):
         execute(["board", "add", "res-submission", "--by", "someone", "--code", "https://example.org"])

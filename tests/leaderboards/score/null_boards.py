@@ -226,7 +226,7 @@ def power_table(settings: Iterable[Setting], n_boards: int) -> Iterator[str]:
     yield "|---|---:|---:|---:|---:|---:|"
     for setting in settings:
         counts = simulate(setting, n_boards)
-        with patch("leaderboards.score.rankings.flip_test", t_tests):
+        with patch("leaderboards.score.frames.flip_test", t_tests):
             other = simulate(setting, n_boards)
         cells = [setting.distribution, str(setting.agents), str(setting.repetitions), counts.text("power, task")]
         yield "| " + " | ".join([*cells, other.text("power, task"), counts.text("false, task")]) + " |"

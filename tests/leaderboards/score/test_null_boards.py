@@ -36,14 +36,14 @@ def test_equal_agents_are_told_apart_in_at_most_5_percent_of_rankings(setting: S
 
 
 def test_t_tests_alone_would_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboards.score.rankings.flip_test", t_tests)
+    monkeypatch.setattr("leaderboards.score.frames.flip_test", t_tests)
     assert simulate(Setting("ties: 0 or 1", 15, 5), 150).share("false, task").low > 0.08
 
 
 def test_a_real_difference_is_found_as_often_as_by_t_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting("normal", 5, 10, shift=1.5)
     found = simulate(setting, 60).share("power, task")
-    monkeypatch.setattr("leaderboards.score.rankings.flip_test", t_tests)
+    monkeypatch.setattr("leaderboards.score.frames.flip_test", t_tests)
     before = simulate(setting, 60).share("power, task")
     assert found.estimate > before.estimate - 0.03
     assert found.estimate > 0.75
