@@ -102,13 +102,14 @@ def _tally(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _changed(changes: Sequence[Change]) -> Iterator[str]:
-    by_reason: dict[str, list[Change]] = {}
-    for change in changes:
-        if change.differs:
-            by_reason.setdefault(change.reason, []).append(change)
-    for reason, members in by_reason.items():
+    by_reason: dict[str, dict[tuple[str, str, str], list[str]]] = {}
+    for one in changes:
+        if one.differs:
+            alike = by_reason.setdefault(one.reason, {})
+            alike.setdefault((one.experiment, one.before, one.after), []).append(f"`{one.name}`")
+    for reason, alike in by_reason.items():
         yield ""
         yield f"{reason[0].upper()}{reason[1:]}"
         yield ""
-        for change in members:
-            yield f"- {change.experiment} `{change.name}`: {change.before} → {change.after}"
+        for (experiment, before, after), names in alike.items():
+            yield f"- {experiment}, {before} → {after}: {', '.join(names)}"

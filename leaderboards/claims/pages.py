@@ -128,14 +128,27 @@ def interval_text(claim: dict[str, Any]) -> str:
 
 
 def rows(claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Claims by where the paper says it, then by figure; a source or a figure that the row above has is empty."""
-    order = {key: list(dict.fromkeys(claim[key] for claim in claims)) for key in ("source", "figure")}
+    """Claims by source, figure and statement; of each of these only what the row above does not say."""
+    order = {key: list(dict.fromkeys(claim[key] for claim in claims)) for key in ("source", "figure", "statement")}
     found: list[dict[str, Any]] = []
-    above: dict[str, Any] = {}
+    above = dict.fromkeys(order, "")
     for claim in sorted(claims, key=lambda claim: [order[key].index(claim[key]) for key in order]):
-        found.append(claim | {key: "" for key in order if claim[key] == above.get(key)})
+        short = {key: _after(claim[key], above[key]) for key in ("figure", "statement")}
+        found.append(claim | short | {"source": "" if claim["source"] == above["source"] else claim["source"]})
         above = claim
     return found
+
+
+def _after(text: str, above: str) -> str:
+    """A text after the words with which the one above begins too; `…` stands for them if they are three or more."""
+    words = text.split()
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(words, above.split(), strict=False))
+    shared = [word for word, _ in same]
+    while "".join(shared).count("(") > "".join(shared).count(")"):
+        shared.pop()
+    if text == above or len(shared) < 3:
+        return "" if text == above else text
+    return " ".join(["…", *words[len(shared) :]])
 
 
 def notes(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
