@@ -12,7 +12,7 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
@@ -63,7 +63,7 @@ from leaderboards.play.protocol_checks import (
     raised_by,
 )
 from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
-from leaderboards.play.spec import Ref, RunSpec, describe
+from leaderboards.play.spec import RunSpec, describe
 from leaderboards.play.streams import env_seed, generator
 
 __all__ = [
@@ -80,7 +80,6 @@ __all__ = [
     "run_spec",
     "stated_problem",
     "why_no_regret",
-    "with_horizon",
 ]
 
 NO_REGRET = (
@@ -178,17 +177,14 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_req
     space = env.action_space
     if not isinstance(space, gym.spaces.Discrete if problem.is_finite else gym.spaces.Box):
         raise EnvError(f"action_space: expected {'Discrete' if problem.is_finite else 'Box'}, got {space}")
-    return stated_with(as_channel(feedback), with_horizon(problem, horizon))
+    if problem.horizon not in (None, horizon):
+        problem = replace(problem, horizon=horizon)
+    return stated_with(as_channel(feedback), problem)
 
 
 def _told(problem: Problem, agent: Agent) -> Problem:
     """`problem` without its kernel if the agent does not need it: it is ranked among agents that are not told it."""
     return problem if "kernel" in agent.capabilities.needs else replace(problem, kernel=None)
-
-
-def with_horizon(problem: Problem, horizon: int) -> Problem:
-    """`problem` with another horizon, if it states one."""
-    return problem if problem.horizon in (None, horizon) else replace(problem, horizon=horizon)
 
 
 # ---- from the first turn to the record ----
@@ -227,7 +223,8 @@ def run(
     """
     env, feedback = inside_feedback(env, feedback)
     env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
-    if not _registered(env, env_ref, agent_ref):
+    known = isinstance(env, gym.Env) or ":" in env_ref.id or env_ref.id in gym.registry
+    if not known or not (":" in agent_ref.id or agent_ref.id in agents.registered()):
         load_plugins()
     if not isinstance(env, gym.Env):
         check_env_ref(env_ref)
@@ -283,32 +280,25 @@ def run_spec(
         watch: Looks on. The time that it takes is not the run's.
     """
     started = perf_counter()
-    try:
-        with ENVIRONMENT:
-            env = build_env(spec.built, spec.horizon)
-    except DataError as error:
-        return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
-    except (*_STOPS, RunTimeout):
-        raise
-    except BaseException as error:
-        return _failed(spec, error, started)
-    try:
-        if isolated_from is not None:
-            from leaderboards.play.isolated import IsolatedAgent
-
+    with ExitStack() as built:
+        try:
+            with ENVIRONMENT:
+                env = built.enter_context(closing(build_env(spec.built, spec.horizon)))
             with AGENT:
-                alone = IsolatedAgent(spec.agent, isolated_from)
-            with closing(alone):
-                return run_on(env, alone, spec, started)
-        with AGENT:
-            agent = build_agent(spec.agent)
-        return run_on(env, agent, spec, started, checkpoint, watch)
-    except (*_STOPS, RunTimeout):
-        raise
-    except BaseException as error:
-        return _failed(spec, error, started)
-    finally:
-        env.close()
+                if isolated_from is None:
+                    agent = build_agent(spec.agent)
+                else:
+                    from leaderboards.play.isolated import IsolatedAgent
+
+                    agent = built.enter_context(closing(IsolatedAgent(spec.agent, isolated_from)))
+                    checkpoint = watch = None
+            return run_on(env, agent, spec, started, checkpoint, watch)
+        except (*_STOPS, RunTimeout):
+            raise
+        except BaseException as error:
+            if isinstance(error, DataError) and raised_by(error) == ENVIRONMENT.name:
+                return RunRecord(spec, "skipped", reason=data_reason(error), seconds=perf_counter() - started)
+            return _failed(spec, error, started)
 
 
 def run_on(
@@ -323,7 +313,6 @@ def run_on(
     started = perf_counter() if started is None else started
     watched = 0.0
     loop: Loop | None = None
-    failure: BaseException | None = None
     try:
         with one_blas_thread():
             saved = None if checkpoint is None else checkpoint.load()
@@ -342,14 +331,10 @@ def run_on(
         raise
     except BaseException as error:
         # An agent that calls sys.exit(), or raises what is no Exception, as asyncio does, costs its own run alone.
-        failure = error
-    if isinstance(failure, IncompatibleError):
-        record = RunRecord(spec, "skipped", agent=agent, reason=str(failure), seconds=perf_counter() - started)
-    elif failure is not None:
-        record = _failed(spec, failure, started)
-        record.agent = agent
+        record = _failed(spec, error, started)
     else:
-        record = RunRecord(spec, "done", agent=agent, seconds=perf_counter() - started - watched)
+        record = RunRecord(spec, "done", seconds=perf_counter() - started - watched)
+    record.agent = agent
     if checkpoint is not None:
         record.seconds += checkpoint.before
         record.resumed = checkpoint.resumed
@@ -401,13 +386,9 @@ def _own_line(error: BaseException) -> str:
     return ""
 
 
-def _registered(env: object, env_ref: Ref, agent_ref: Ref) -> bool:
-    """Whether both ids are registered; an id with a colon names a module and needs no registration."""
-    env_known = isinstance(env, gym.Env) or ":" in env_ref.id or env_ref.id in gym.registry
-    return env_known and (":" in agent_ref.id or agent_ref.id in agents.registered())
-
-
 def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
+    if isinstance(error, IncompatibleError):
+        return RunRecord(spec, "skipped", reason=str(error), seconds=perf_counter() - started)
     return RunRecord(
         spec,
         "timeout" if isinstance(error, RunTimeout) else "crashed",

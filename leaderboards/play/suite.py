@@ -9,9 +9,8 @@ import re
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -57,6 +56,8 @@ __all__ = [
 
 
 HOLDOUT = "holdout"
+_SUITES = Path(str(resources.files("leaderboards") / "suites"))
+_LATER = ("tuned", "members", "kernels", "audit")
 
 
 def _is_number(value: object) -> object:
@@ -70,12 +71,21 @@ Count = Annotated[PositiveInt, Field(le=MANY), _Whole]
 _Json = AfterValidator(describe)  # as in a spec
 
 
+def _twice(texts: Iterable[str]) -> list[str]:
+    return [text for text, n in Counter(texts).items() if n > 1]
+
+
 class SuiteError(ValueError):
     """A suite cannot be run as it is written; the text names the file, the key and what was expected."""
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Later keys are written only where they are given: the text of any other suite is what it was before them."""
+        return {name: value for name, value in handler(self).items() if value or name not in _LATER}
 
 
 class _Entry(_Strict):
@@ -93,12 +103,6 @@ class _Entry(_Strict):
         if isinstance(value, Mapping | _Entry):
             return value
         raise ValueError(f"expected an id, or a table with {', '.join(cls.model_fields)}, got {value!r:.80}")
-
-    @model_serializer(mode="wrap")
-    def _without_empty(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Later keys are written only where they are given: the text of any other suite is what it was before them."""
-        later = ("tuned", "members", "kernels")
-        return {name: value for name, value in handler(self).items() if value or name not in later}
 
     @property
     def ref(self) -> Ref:
@@ -153,8 +157,7 @@ class EnvironmentEntry(_Entry):
         if len(members) > 1:
             raise ValueError(f"expected one argument with its values, got {', '.join(members)}")
         for argument, values in members.items():
-            texts = [str(value) for value in values]
-            if twice := [text for text, n in Counter(texts).items() if n > 1]:
+            if twice := _twice(map(str, values)):
                 raise ValueError(f"expected different values of {argument!r}, got {twice[0]} twice")
             if not values:
                 raise ValueError(f"expected at least one value of {argument!r}, got none")
@@ -278,11 +281,6 @@ class Suite(_Strict):
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
     audit: AuditPlan | None = None
 
-    @model_serializer(mode="wrap")
-    def _without_plan(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """A plan is written only where there is one: the text of any other suite is what it was before."""
-        return {name: value for name, value in handler(self).items() if name != "audit" or value is not None}
-
     @field_validator("feedback")
     @classmethod
     def _known(cls, text: str) -> str:
@@ -291,8 +289,7 @@ class Suite(_Strict):
     @field_validator("environments", "agents")
     @classmethod
     def _labels_differ(cls, entries: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
-        twice = [label for label, n in Counter(entry.ref.label for entry in entries).items() if n > 1]
-        if twice:
+        if twice := _twice(entry.ref.label for entry in entries):
             raise ValueError(
                 f"label {twice[0]!r} stands for several entries; give each a label of its own, in a suite's file as "
                 "label = \"...\", in Python as a mapping, {'label': (id, kwargs), ...}"
@@ -311,7 +308,7 @@ class Suite(_Strict):
         grouped = [label for group in (self.audit.groups.values() if self.audit else ()) for label in group]
         if unknown := [label for label in grouped if label not in labels]:
             raise ValueError(f"audit: expected labels of environments in groups, got {unknown[0]!r}")
-        if twice := [label for label, n in Counter(grouped).items() if n > 1]:
+        if twice := _twice(grouped):
             raise ValueError(f"audit: expected each environment in one group at most, got {twice[0]!r} twice")
         return self
 
@@ -339,33 +336,16 @@ class Suite(_Strict):
         tasks, agents = self.tasks, [entry.ref for entry in self.agents]
         for repetition in range(max(task.repetitions for task in tasks)):
             for task in tasks:
-                if repetition >= task.repetitions:
-                    continue
-                member = task.member(self.seed, repetition)
-                for agent in agents:
-                    yield RunSpec(
-                        env=task.env,
-                        agent=agent,
-                        repetition=repetition,
-                        horizon=task.horizon,
-                        seed=self.seed,
-                        feedback=task.feedback,
-                        member=member,
-                    )
+                if repetition < task.repetitions:
+                    shared: dict[str, Any] = {"env": task.env, "horizon": task.horizon, "feedback": task.feedback}
+                    shared |= {"repetition": repetition, "member": task.member(self.seed, repetition)}
+                    yield from (RunSpec(agent=agent, seed=self.seed, **shared) for agent in agents)
 
     def frozen(self) -> Suite:
         """The same suite with every default written out, as it is kept with its results."""
+        stated = ("horizon", "repetitions", "feedback")
         environments = tuple(
-            EnvironmentEntry(
-                id=entry.id,
-                kwargs=entry.kwargs,
-                label=task.env.label,
-                horizon=task.horizon,
-                repetitions=task.repetitions,
-                feedback=task.feedback,
-                members=entry.members,
-                kernels=entry.kernels,
-            )
+            entry.model_copy(update={name: getattr(task, name) for name in stated} | {"label": task.env.label})
             for entry, task in zip(self.environments, self.tasks)
         )
         agents = tuple(entry.model_copy(update={"label": entry.ref.label}) for entry in self.agents)
@@ -417,31 +397,28 @@ class Suite(_Strict):
         Raises:
             SuiteError: naming the entry.
         """
-        checks: tuple[tuple[str, Sequence[_Entry], Callable[[Ref], object]], ...] = (
-            ("environments", self.environments, check_env_ref),
-            ("agents", self.agents, build_agent),
-        )
-        for kind, entries, check in checks:
-            for entry in entries:
-                try:
-                    for ref in entry.refs:
-                        _check_values(ref)
-                        check(ref)
-                except (Exception, SystemExit) as error:
-                    where = f"suite {self.name!r}, {kind}, {entry.ref.label!r}"
-                    raise SuiteError(f"{where}: {_fault(error)}") from None
+        for entry in (*self.environments, *self.agents):
+            is_agent = isinstance(entry, AgentEntry)
+            try:
+                for ref in entry.refs:
+                    _check_values(ref)
+                    build_agent(ref) if is_agent else check_env_ref(ref)
+            except (Exception, SystemExit) as error:
+                where = f"suite {self.name!r}, {'agents' if is_agent else 'environments'}, {entry.ref.label!r}"
+                raise SuiteError(f"{where}: {_fault(error)}") from None
         families = Counter(task.key for task in self.tasks if task.variants)
         if same := [task.env.label for task in self.tasks if families[task.key] > 1]:
             raise SuiteError(
                 f"suite {self.name!r}, environments: {same[0]!r} and {same[1]!r} differ in their members alone, and "
                 "would be one task"
             )
-        twice = [key for key, n in Counter(spec.key for spec in self.specs()).items() if n > 1]
-        if twice:
-            spec = next(spec for spec in self.specs() if spec.key == twice[0])
-            raise SuiteError(
-                f"suite {self.name!r}: two entries ask for the same runs of {spec.agent.id!r} on {spec.env.id!r}"
-            )
+        known: set[str] = set()
+        for spec in self.specs():
+            if spec.key in known:
+                raise SuiteError(
+                    f"suite {self.name!r}: two entries ask for the same runs of {spec.agent.id!r} on {spec.env.id!r}"
+                )
+            known.add(spec.key)
 
 
 def further(suite: Suite, listed: Suite) -> Suite:
@@ -463,14 +440,13 @@ def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
     Further agents and repetitions do not count: they are paired with what the suite has.
     """
     tasks = {task.key: task for task in suite.tasks}
-
-    def is_there(spec: RunSpec) -> bool:
-        task = tasks.get(spec.task)
-        if task is None or spec.seed != suite.seed:
-            return False
-        return spec.member == describe(task.member(spec.seed, spec.repetition))
-
-    return [key for key, spec in specs.items() if not is_there(spec)]
+    return [
+        key
+        for key, spec in specs.items()
+        if spec.seed != suite.seed
+        or (task := tasks.get(spec.task)) is None
+        or spec.member != describe(task.member(spec.seed, spec.repetition))
+    ]
 
 
 def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
@@ -496,8 +472,7 @@ def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
 
 def suite_names() -> list[str]:
     """Names of the suites that come with the package."""
-    folder = resources.files("leaderboards") / "suites"
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return sorted(path.stem for path in _SUITES.glob("*.toml"))
 
 
 def load_suite(name: str, *, kernels: bool = True) -> Suite:
@@ -513,70 +488,61 @@ def load_suite(name: str, *, kernels: bool = True) -> Suite:
     if part == HOLDOUT and whole in suite_names():
         return load_suite(whole).holdout().model_copy(update={"source": name})
     path = Path(name)
-    folder: Path | Traversable = path.parent
-    if name.endswith(".toml") or path.is_file():
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SuiteError(f"suite {name}: cannot be read ({error})") from None
-    elif name in suite_names():
-        folder = resources.files("leaderboards") / "suites"
-        text = (folder / f"{name}.toml").read_text(encoding="utf-8")
-    else:
-        if path.is_dir():
+    if not (name.endswith(".toml") or path.is_file()):
+        if path.is_dir() and name not in suite_names():
             raise SuiteError(f"suite: expected a name or the path of a TOML file, got the folder {name!r}")
-        hint = did_you_mean(name, suite_names())
-        raise SuiteError(f"suite: expected the name of one or the path of a TOML file, got {name!r}; {hint}")
+        if name not in suite_names():
+            hint = did_you_mean(name, suite_names())
+            raise SuiteError(f"suite: expected the name of one or the path of a TOML file, got {name!r}; {hint}")
+        path = _SUITES / f"{name}.toml"
     try:
-        values = _with_kernels(expanded(tomllib.loads(text)), folder if kernels else None)
+        values = dict(expanded(tomllib.loads(path.read_text(encoding="utf-8"))))
+        entries = values.get("environments")
+        if isinstance(entries, list):  # anything else `Suite` refuses
+            folder = path.parent if kernels else None
+            values["environments"] = [_with_kernels(i, entry, folder) for i, entry in enumerate(entries)]
         return parse_suite({**values, "source": name})
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"suite {name}: not valid TOML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SuiteError(f"suite {name}: cannot be read ({error})") from None
     except SuiteError as error:
         raise SuiteError(f"suite {name}: {error}") from None
 
 
-def _with_kernels(values: Mapping[str, Any], folder: Path | Traversable | None) -> Mapping[str, Any]:
-    """The keys of a suite with the settings of members in place of the names of files in `folder` that hold them.
+def _with_kernels(i: int, entry: Any, folder: Path | None) -> Any:
+    """An environment with the settings of its members in place of the name of a file that holds them.
 
     Without a folder, with neither.
 
     Raises:
         SuiteError: naming the key whose file cannot be read, or has no entry of that label.
     """
-    entries = values.get("environments")
-    if not isinstance(entries, list):
-        return values  # which `Suite` refuses
-    found = []
-    for i, entry in enumerate(entries):
-        file = entry.get("kernels") if isinstance(entry, Mapping) else None
-        if not isinstance(file, str):
-            found.append(entry)
-            continue
-        if folder is None:
-            found.append({name: value for name, value in entry.items() if name != "kernels"})
-            continue
-        key = f"key 'environments.{i}.kernels'"
-        try:
-            label = EnvironmentEntry(id=entry["id"], label=entry.get("label", "")).ref.label
-        except (KeyError, TypeError, ValueError):
-            return values  # which `Suite` refuses
-        try:
-            families = dict(json.loads((folder / file).read_text(encoding="utf-8"))["families"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            raise SuiteError(f"{key}: expected a JSON file with 'families', got {file!r} ({why})") from None
-        if label not in families:
-            raise SuiteError(f"{key}: {file!r} has no family {label!r}; it has {', '.join(families) or 'none'}")
-        if not isinstance(families[label], Mapping) or "members" not in families[label]:
-            raise SuiteError(f"{key}: expected 'members' of the family {label!r} in {file!r}, got none")
-        found.append({**entry, "kernels": families[label]["members"]})
-    return {**values, "environments": found}
+    file = entry.get("kernels") if isinstance(entry, Mapping) else None
+    if not isinstance(file, str):
+        return entry
+    if folder is None:
+        return {name: value for name, value in entry.items() if name != "kernels"}
+    key = f"key 'environments.{i}.kernels'"
+    try:
+        label = EnvironmentEntry(id=entry["id"], label=entry.get("label", "")).ref.label
+    except (KeyError, TypeError, ValueError):
+        return entry  # which `Suite` refuses
+    try:
+        families = dict(json.loads((folder / file).read_text(encoding="utf-8"))["families"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        raise SuiteError(f"{key}: expected a JSON file with 'families', got {file!r} ({why})") from None
+    if label not in families:
+        raise SuiteError(f"{key}: {file!r} has no family {label!r}; it has {', '.join(families) or 'none'}")
+    if not isinstance(families[label], Mapping) or "members" not in families[label]:
+        raise SuiteError(f"{key}: expected 'members' of the family {label!r} in {file!r}, got none")
+    return {**entry, "kernels": families[label]["members"]}
 
 
 def suite_folder(name: str) -> Path:
     """The folder of the file of a suite."""
-    return Path(str(resources.files("leaderboards") / "suites")) if name in suite_names() else Path(name).parent
+    return _SUITES if name in suite_names() else Path(name).parent
 
 
 def source_of(suite: Suite) -> str:
