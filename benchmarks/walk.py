@@ -39,7 +39,7 @@ _PART = f"""
 name = "walk-board"
 description = "A task."
 part_of = "{_BOARD}"
-tasks = ["BPEF1"]
+tasks = ["01 RKHS SE, d = 1, told true"]
 repetitions = 1
 """
 _MODULE = "agent_of_the_walk"
