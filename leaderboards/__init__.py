@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leaderboards.publish.boards import Board, board, board_names
     from leaderboards.score.frames import rank
     from leaderboards.score.metrics import Metric, register_metric
-    from leaderboards.show.chart_registry import chart
+    from leaderboards.show.chart import chart
     from leaderboards.store.store import Store
 
 __all__ = [
@@ -47,7 +47,7 @@ _MODULES = {
     "audit_band": "leaderboards.audit.report",
     "board": "leaderboards.publish.boards",
     "board_names": "leaderboards.publish.boards",
-    "chart": "leaderboards.show.chart_registry",
+    "chart": "leaderboards.show.chart",
     "rank": "leaderboards.score.frames",
     "register_metric": "leaderboards.score.metrics",
     "run": "leaderboards.play.run",

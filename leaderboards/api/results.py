@@ -22,10 +22,10 @@ from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.score.summary import Summary, curve_table, score_table, summarise
 from leaderboards.score.tasks import name_all
 from leaderboards.show import build_page
-from leaderboards.show.drawing import Drawing
 from leaderboards.show.environment import task_charts
 from leaderboards.show.overview import best_found_text
-from leaderboards.show.shared import Site, make_site
+from leaderboards.show.paper import Drawing
+from leaderboards.show.shared import Site
 from leaderboards.show.why import deed
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import StoreView
@@ -251,7 +251,7 @@ class Results:
         return build_page(self.store, ranked_by=by, out=out)
 
     def _site(self, by: str = "cumulative_regret") -> Site:
-        return make_site(summarise(self.store, reduced=self._reduced), ranked_by=by)
+        return Site(summarise(self.store, reduced=self._reduced), ranked_by=by)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {status}" for status, n in self.store.runs()["status"].value_counts().items())

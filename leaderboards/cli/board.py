@@ -28,8 +28,7 @@ from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits
 from leaderboards.publish.kernels import suite_kernels, write_kernels
 from leaderboards.publish.make import make_board
 from leaderboards.publish.submission import accept, faults, open_submission
-from leaderboards.score.criteria import board_scores
-from leaderboards.score.kinds import alike
+from leaderboards.score.criteria import alike, board_scores
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import FLAT, flat_cells, participation_of
 from leaderboards.score.rankings import RANKED_BY, task_classes

@@ -15,9 +15,8 @@ from leaderboards.cli.against import board_or_folder
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.guarantee import guarantee_lines
 from leaderboards.cli.terminal import say
-from leaderboards.score.criteria import BoardScores, board_scores
+from leaderboards.score.criteria import BoardScores, alike, board_scores
 from leaderboards.score.frames import OverallRanking, TaskRanking
-from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import Participation, participation_of
 from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes

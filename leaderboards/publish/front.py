@@ -24,11 +24,10 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.publish.boards import board, board_folder, board_parts
 from leaderboards.publish.describe import citation, describe_board
 from leaderboards.score.summary import score_table
-from leaderboards.show.bibtex import bibtex
-from leaderboards.show.build import page_templates, whole_site, write_site
+from leaderboards.show.agent_card import bibtex
+from leaderboards.show.build import copy_library, page_templates, whole_site, write_site
 from leaderboards.show.guarantee_page import guarantee_card
 from leaderboards.show.paper import latex_table
-from leaderboards.show.plotting_library import copy_library
 from leaderboards.show.scores import ScoreTable, class_scores
 from leaderboards.show.shared import Site
 from leaderboards.show.table import Row

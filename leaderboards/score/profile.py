@@ -11,64 +11,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from gpbandit_envs.channels import as_channel
+from gpbandit_envs.channels import Channel, as_channel
+from gpbandit_envs.problem import Problem
 from gpbandit_envs.registry import WITH_DATA
 from leaderboards.score.criteria import run_scores
-from leaderboards.score.instance import Instance
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
-__all__ = [
-    "GROUPS",
-    "LEAST_IN_GROUP",
-    "MANY_ARMS",
-    "MANY_DIMENSIONS",
-    "NOISY",
-    "GroupScore",
-    "TaskGroup",
-    "group_scores",
-    "grouped",
-]
+__all__ = ["GROUPS", "LEAST_IN_GROUP", "GroupScore", "TaskGroup", "group_scores", "grouped"]
 
-MANY_ARMS = 1_000
-MANY_DIMENSIONS = 5
-NOISY = 0.25
-"""Noise of one evaluation, as a standard deviation over the mean gap, from which a task is noisy."""
 LEAST_IN_GROUP = 3
 """Tasks below which a group is not shown."""
 
+_MANY_ARMS, _MANY_DIMENSIONS = 1_000, 5
+_NOISY = 0.25  # standard deviation of the noise of one evaluation, over the mean gap
 
-@dataclass(frozen=True)
-class TaskFacts:
-    """What tells the groups apart.
 
-    Attributes:
-        task: The task.
-        n_arms: Number of arms; None on a box or if it is unknown.
-        dim: Number of features or coordinates; None if it is unknown.
-        noise: Standard deviation of the noise over the mean gap; NaN if one of them is unknown.
-    """
+class TaskFacts(NamedTuple):
+    """What tells the groups apart: the task, and 0 arms, 0 dimensions or NaN noise (over the mean gap) if unknown."""
 
     task: Task
-    n_arms: int | None
-    dim: int | None
+    channel: Channel
+    n_arms: int
+    dim: int
     noise: float
 
 
-@dataclass(frozen=True)
-class TaskGroup:
-    """A group of tasks.
-
-    Attributes:
-        name: Its key.
-        title: Heading of its column.
-        meaning: Which tasks are in it.
-        holds: Whether a task is in it.
-    """
+class TaskGroup(NamedTuple):
+    """A group of tasks: its key, the heading of its column, which tasks are in it, in words and as a test."""
 
     name: str
     title: str
@@ -76,56 +50,42 @@ class TaskGroup:
     holds: Callable[[TaskFacts], bool]
 
 
-@dataclass(frozen=True)
-class GroupScore:
-    """The score of an agent in a group.
-
-    Attributes:
-        score: Mean over the tasks of the group that it has finished, at most 100.
-        tasks: Those tasks.
-        of: How many tasks of the group have a score of anybody.
-    """
+class GroupScore(NamedTuple):
+    """The mean score, at most 100, of an agent over those tasks of a group that it has finished, and of how many."""
 
     score: float
     tasks: tuple[str, ...]
     of: int
 
 
-def _rule(facts: TaskFacts) -> str:
-    return as_channel(facts.task.feedback).name
-
-
-GROUPS: tuple[TaskGroup, ...] = (
+GROUPS = (
     TaskGroup(
         "batches",
         "Batches",
         "feedback in batches, or from parallel workers",
-        lambda facts: _rule(facts) in ("batch", "workers") and as_channel(facts.task.feedback).value > 1,
+        lambda facts: facts.channel.name in ("batch", "workers") and facts.channel.value > 1,
     ),
-    TaskGroup("delay", "Delay", "delayed feedback", lambda facts: _rule(facts) in ("delay", "geometric", "poisson")),
+    TaskGroup(
+        "delay", "Delay", "delayed feedback", lambda facts: facts.channel.name in ("delay", "geometric", "poisson")
+    ),
     TaskGroup(
         "misspecification",
         "Misspecification",
         "a stated kernel or noise that is wrong by a known factor",
         lambda facts: facts.task.knowledge == "misspecified",
     ),
-    TaskGroup(
-        "many_arms",
-        "Many arms",
-        f"{MANY_ARMS:,} arms or more",
-        lambda facts: facts.n_arms is not None and facts.n_arms >= MANY_ARMS,
-    ),
+    TaskGroup("many_arms", "Many arms", f"{_MANY_ARMS:,} arms or more", lambda facts: facts.n_arms >= _MANY_ARMS),
     TaskGroup(
         "many_dimensions",
         "Many dimensions",
-        f"{MANY_DIMENSIONS} features or coordinates, or more",
-        lambda facts: facts.dim is not None and facts.dim >= MANY_DIMENSIONS,
+        f"{_MANY_DIMENSIONS} features or coordinates, or more",
+        lambda facts: facts.dim >= _MANY_DIMENSIONS,
     ),
     TaskGroup(
         "noise",
         "Noise",
         "noise of one evaluation with a standard deviation of at least a quarter of the mean gap",
-        lambda facts: facts.noise >= NOISY,
+        lambda facts: facts.noise >= _NOISY,
     ),
     TaskGroup(
         "unknown_kernel",
@@ -140,15 +100,15 @@ GROUPS: tuple[TaskGroup, ...] = (
 """All groups, in the order of the columns."""
 
 
-def grouped(summary: Summary, instances: Mapping[str, Instance]) -> dict[str, tuple[str, ...]]:
+def grouped(summary: Summary, problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
     """By name of the group, the tasks of the suite in it that have a score; without groups of few.
 
     Args:
         summary: The folder, reduced.
-        instances: By task, its first instance, where it could be built.
+        problems: By task, that of its first instance, where it could be built.
     """
     scored = [task for task, about in summary.tasks.items() if about.in_suite and _means(summary, task)]
-    facts = {task: _facts(summary, task, instances.get(task)) for task in scored}
+    facts = {task: _facts(summary, task, problems.get(task)) for task in scored}
     found = {group.name: tuple(task for task in scored if group.holds(facts[task])) for group in GROUPS}
     return {name: tasks for name, tasks in found.items() if len(tasks) >= LEAST_IN_GROUP}
 
@@ -176,16 +136,12 @@ def _means(summary: Summary, task: str) -> dict[str, float]:
     return {agent: mean for agent, mean in means.items() if math.isfinite(mean)}
 
 
-def _facts(summary: Summary, task: str, instance: Instance | None) -> TaskFacts:
+def _facts(summary: Summary, task: str, problem: Problem | None) -> TaskFacts:
     about = summary.tasks[task]
-    if instance is None:
-        n_arms, dim = (_whole(about.env.kwargs.get(name)) for name in ("n_arms", "dim"))
-        return TaskFacts(about, n_arms, dim, math.nan)
-    problem = instance.problem
+    channel = as_channel(about.feedback)
+    if problem is None:
+        stated = (about.env.kwargs.get(name) for name in ("n_arms", "dim"))
+        return TaskFacts(about, channel, *(value if isinstance(value, int) else 0 for value in stated), math.nan)
     gap = float(next(iter(summary.on(task).values())).mean_gaps.mean())  # of a family of instances as of one
     noise = problem.noise_std / gap if problem.noise_std is not None and gap > 0 else math.nan
-    return TaskFacts(about, None if problem.arms is None else len(problem.arms), problem.dim, noise)
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    return TaskFacts(about, channel, 0 if problem.arms is None else len(problem.arms), problem.dim, noise)

@@ -6,32 +6,28 @@ import json
 from collections import Counter
 from typing import Any
 
-from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.statistics import ALPHA
-from leaderboards.show import svg
+from leaderboards.show.agent_card import bibtex
 from leaderboards.show.audit_tables import audits_of
-from leaderboards.show.bibtex import bibtex
-from leaderboards.show.chart import Chart, page_json
-from leaderboards.show.chart_registry import AgentView, charts_on
+from leaderboards.show.chart import AgentView, charts_on, page_json
 from leaderboards.show.charts import diagnostic_charts
-from leaderboards.show.code import code_link
 from leaderboards.show.overview import profile_cell
+from leaderboards.show.palette import swatch
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     Row,
     TableCell,
     agent_row,
     deed_rows,
-    growth_cell,
-    score_cell,
+    final_cells,
     task_place,
     task_row,
     unfinished_rows,
 )
 
-__all__ = ["agent_page", "best_in_group", "tuned_on"]
+__all__ = ["agent_page"]
 
 
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
@@ -40,55 +36,43 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
     # The first metric is the one by which most tasks are ranked.
     first = METRICS["regret_ratio" if site.ranked_by == "cumulative_regret" else site.ranked_by]
     metrics = [first, *(m for m in METRICS.values() if m.in_tables and m is not first)]
-    rows = []
-    for task in summary.tasks:
-        runs = len(summary.scores.get((task, agent), ()))
-        cells = [score_cell(site, task, agent, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)]
-        cells += [growth_cell(site, task, agent), TableCell(str(runs), runs)]
-        rows.append(task_row(site, task, cells, place=task_place(site, task, agent)))
+    rows = [
+        task_row(site, task, final_cells(site, task, agent, metrics), place=task_place(site, task, agent))
+        for task in summary.tasks
+    ]
+    scores = {task: cell for (task, name), cell in site.shown.scores.items() if name == agent}
+    audits = {task: report for (task, name), report in site.audits.items() if name == agent}
+    charts = [*diagnostic_charts(agent, scores), *charts_on("agent", AgentView(agent, scores, audits))]
+    entries = () if summary.suite is None else summary.suite.agents
     return {
         "agent": agent,
         "ref": ref,
         "settings": json.dumps(dict(ref.kwargs)) if ref.kwargs else "defaults",
-        "tuned": tuned_on(site, ref),
-        "swatch": svg.swatch(site.styles[agent]),
+        "tuned": next((entry.tuned for entry in entries if entry.ref.key == ref.key), ""),
+        "swatch": swatch(site.styles[agent]),
         "metrics": metrics,
         "rows": rows,
         "deeds": deed_rows(site, ((task, agent) for task in summary.tasks), by_task=True),
         "rivals": _rivals(site, agent),
-        "chart": page_json(_charts(site, agent), site.task_styles),
+        "chart": page_json(charts, site.task_styles),
         "audits": audits_of(site, agent=agent),
         "gaps": unfinished_rows(site, agent=agent),
         "card": card,
         "bibtex": bibtex(card.references) if card else "",
-        "code": code_link(site, card) if card else None,
         "entrant": site.entrant(agent),
         "profile": _profile(site, agent),
     }
 
 
-def tuned_on(site: Site, ref: Ref) -> str:
-    """What the suite declares that the settings of an agent were tuned on; "" if it declares nothing."""
-    suite = site.summary.suite
-    return next((entry.tuned for entry in suite.agents if entry.ref.key == ref.key), "") if suite is not None else ""
-
-
-def best_in_group(site: Site, group: str) -> str:
-    """The agent with the largest score in a group of the capability profile."""
-    scores = {name: found[group].score for name, found in site.profile.items() if group in found}
-    return max(scores, key=scores.__getitem__)
-
-
 def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCell, str]]:
     """Title and meaning of each group of the capability profile, the agent's score, the best one and whose it is."""
     found = []
-    for group in GROUPS:
-        if group.name not in site.groups:
-            continue
-        best = best_in_group(site, group.name)
+    for group in (one for one in GROUPS if one.name in site.groups and site.profile.get(agent)):
+        scores = {name: mine[group.name].score for name, mine in site.profile.items() if group.name in mine}
+        best = max(scores, key=scores.__getitem__)
         cells = (profile_cell(site, agent, group.name), profile_cell(site, best, group.name))
         found.append((group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}", *cells, best))
-    return found if site.profile.get(agent) else []
+    return found
 
 
 def _rivals(site: Site, agent: str) -> list[Row]:
@@ -107,10 +91,3 @@ def _rivals(site: Site, agent: str) -> list[Row]:
             link = TableCell("compare", why=f"{agent} with {other}", link=site.comparison_link(agent, other))
             rows.append(agent_row(site, other, [*cells, link]))
     return rows
-
-
-def _charts(site: Site, agent: str) -> list[Chart]:
-    """What the agent reports along the run, then the charts that are registered, one curve a task."""
-    cells = {task: cell for (task, name), cell in site.shown.scores.items() if name == agent}
-    audits = {task: report for (task, name), report in site.audits.items() if name == agent}
-    return [*diagnostic_charts(agent, cells), *charts_on("agent", AgentView(agent, cells, audits))]

@@ -1,30 +1,30 @@
-"""What is known of an agent without playing it: description, arguments, needs, reference and code."""
+"""What is known of an agent without playing it: description, arguments, needs, references with BibTeX, and code."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib import resources
+from typing import Any, NamedTuple
 
 import agents
 from leaderboards.play.build import loaded_agent
 from leaderboards.play.spec import Ref
 
-__all__ = ["AgentCard", "Argument", "agent_card", "describe_built"]
+__all__ = ["AgentCard", "Argument", "agent_card", "bibtex", "cited", "describe_built"]
+
+# Names, "et al." and particles between the first author and the year: "Wang and de Freitas (2014)".
+_CITATION = re.compile(
+    r"(?P<first>[A-Z][\w'-]+)(?:,? (?:and |et al\.|van den |de )*(?:[A-Z][\w'-]+)?)* \((?P<year>\d{4})\)"
+)
+_ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),\n.*?^\}$", re.MULTILINE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument of an agent.
-
-    Attributes:
-        name: Its name.
-        value: Its value as Python writes it; "" where it has to be given and is not.
-        given: Whether the value is not the default.
-        meaning: What the documentation says of it; "" without.
-    """
+class Argument(NamedTuple):
+    """An argument of an agent: its value as Python writes it ("" where it lacks one), and whether it is no default."""
 
     name: str
     value: str
@@ -43,8 +43,6 @@ class AgentCard:
         capabilities: What it plays; None if its class does not say.
         module: Module of its class or factory.
         name: Name of the class or factory in the module.
-        kernel_is_told: Whether it has to be told the kernel, by the problem or an argument; None if its class does not
-            say what it needs.
     """
 
     paragraphs: tuple[str, ...]
@@ -56,16 +54,14 @@ class AgentCard:
 
     @property
     def kernel_is_told(self) -> bool | None:
+        """Whether it has to be told the kernel, by the problem or an argument; None if its class does not say."""
         return None if self.capabilities is None else "kernel" in self.capabilities.needs
 
     @property
     def plays(self) -> str:
         """The kinds of actions in words; "" if they are not stated."""
-        if self.capabilities is None:
-            return ""
-        return " and ".join(
-            {"finite": "arms", "box": "boxes"}[word] for word in sorted(self.capabilities.domains)[::-1]
-        )
+        domains = () if self.capabilities is None else self.capabilities.domains
+        return " and ".join(word for kind, word in (("finite", "arms"), ("box", "boxes")) if kind in domains)
 
     @property
     def batches(self) -> str:
@@ -85,16 +81,11 @@ def agent_card(ref: Ref) -> AgentCard | None:
 
 
 def describe_built(built: Any, kwargs: Mapping[str, Any]) -> AgentCard:
-    """The card of a class or factory of agents.
-
-    Args:
-        built: The class or factory.
-        kwargs: Its arguments that are given.
-    """
+    """The card of a class or factory of agents, with those of its arguments that are given."""
     paragraphs, references, _ = _parts(inspect.getdoc(built) or "")
     meanings: dict[str, str] = {}
     for each in reversed(getattr(built, "__mro__", (built,))):  # a class describes again what means more to it
-        meanings |= _meanings(each.__doc__ or "")
+        meanings |= _parts(inspect.cleandoc(each.__doc__ or ""))[2]
     found = getattr(built, "capabilities", None)
     return AgentCard(
         paragraphs,
@@ -111,22 +102,16 @@ def _arguments(built: Any, kwargs: Mapping[str, Any], meanings: Mapping[str, str
         parameters = inspect.signature(built).parameters.values()
     except (TypeError, ValueError):  # as of a class written in C
         parameters = {}.values()
-    named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    named = {p.name: p.default for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     found = []
-    for p in named:
-        default = "" if p.default is p.empty else repr(p.default)
-        value = repr(kwargs[p.name]) if p.name in kwargs else default
-        found.append(Argument(p.name, value, value != default, meanings.get(p.name, "")))
-    known = {p.name for p in named}
-    return found + [Argument(name, repr(value), True) for name, value in kwargs.items() if name not in known]
+    for name, stated in named.items():
+        default = "" if stated is inspect.Parameter.empty else repr(stated)
+        value = repr(kwargs[name]) if name in kwargs else default
+        found.append(Argument(name, value, value != default, meanings.get(name, "")))
+    return found + [Argument(name, repr(value), True) for name, value in kwargs.items() if name not in named]
 
 
-@functools.lru_cache(maxsize=1024)
-def _meanings(doc: str) -> dict[str, str]:
-    """Meanings of the arguments in the docstring of a class, which the bases of many agents are asked for."""
-    return _parts(inspect.cleandoc(doc))[2]
-
-
+@functools.lru_cache(maxsize=1024)  # the bases of many agents are asked for
 def _parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Description, references and meanings of the arguments of a docstring in Google's style."""
     description, references, meanings = [], [], {}
@@ -136,7 +121,9 @@ def _parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]
         if head.rstrip(":") in ("Args", "Attributes", "Returns", "Raises", "Yields", "Example", "Examples"):
             section = head.rstrip(":")
             if section == "Args":
-                meanings = _entries(rest)
+                # An entry `name: text` is indented by four spaces, its further lines by more.
+                entries = (part.partition(": ") for part in re.split(r"^    (?=\S)", rest, flags=re.MULTILINE)[1:])
+                meanings = {name: " ".join(words.split()) for name, _, words in entries}
         elif head.startswith(("Reference:", "References:")):
             section = ""
             references.append(" ".join(block.partition(":")[2].split()))
@@ -146,14 +133,22 @@ def _parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]
     return tuple(filter(None, description)), tuple(filter(None, references)), meanings
 
 
-def _entries(text: str) -> dict[str, str]:
-    """The entries `name: text` of a section, whose further lines are indented by more."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in text.split("\n"):
-        if line.startswith("    ") and not line.startswith("     "):
-            name, _, first = line.strip().partition(": ")
-            found[name] = first
-        elif name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
-    return found
+def bibtex(references: Iterable[str]) -> str:
+    """The BibTeX entries of what some references cite, in order of first mention; "" for none.
+
+    Args:
+        references: Texts such as `AgentCard.references`. What has no entry is left out.
+    """
+    keys = dict.fromkeys(key for text in references for key in cited(text))
+    return "\n\n".join(_entries()[key] for key in keys if key in _entries())
+
+
+def cited(reference: str) -> list[str]:
+    """The keys of the papers that a reference cites, such as "li2022" for Li and Scarlett (2022)."""
+    return [f"{found['first'].lower()}{found['year']}" for found in _CITATION.finditer(reference)]
+
+
+@functools.cache
+def _entries() -> dict[str, str]:
+    text = (resources.files("agents") / "papers.bib").read_text(encoding="utf-8")
+    return {found["key"]: found[0] for found in _ENTRY.finditer(text)}

@@ -1,27 +1,61 @@
-"""Description of a chart, drawn for pages and for papers: axes, lines with bands, reference levels.
+"""Description of a chart, and the registry of charts: what each is drawn of, and where it is shown.
 
 `page_json` with `static/charts.js` draws charts for the page, `leaderboards.show.paper` for papers, and
-`leaderboards.show.svg.thumbnail` as small drawings inside text.
+`leaderboards.show.palette.thumbnail` as small drawings inside text.
+
+A new chart is one decorated function, in `leaderboards/show/charts.py` or anywhere before the page is built:
+
+    @chart(on="task", figure="switches", log_x=True)
+    def switches(view: TaskView) -> Chart | None:
+        lines = tuple(mean_line(name, scores.t, scores.curves["switches"]) for name, scores in view.scores.items())
+        return Chart("switches", "Changes of arm", Axis(EVALUATIONS), Axis("changes so far"), lines)
 """
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Num
 
+from gpbandit_envs.channels import Channel, as_channel
+from leaderboards.audit.report import AuditReport
+from leaderboards.score.frames import OverallRanking
+from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import score_bands
 from leaderboards.show.format import packed_each, rounded_each
 from leaderboards.show.palette import LineStyle
+from leaderboards.show.shared import Site
 
-__all__ = ["EVALUATIONS", "Axis", "Chart", "Line", "mean_line", "mean_lines", "page_json", "styles_json", "thinned"]
+__all__ = [
+    "CHARTS",
+    "EVALUATIONS",
+    "AgentView",
+    "Axis",
+    "Chart",
+    "Line",
+    "RegisteredChart",
+    "TaskView",
+    "TasksView",
+    "chart",
+    "charts_on",
+    "figure_panels",
+    "mean_line",
+    "mean_lines",
+    "page_json",
+    "styles_json",
+    "task_view",
+    "tasks_view",
+    "thinned",
+]
 
-Mark = Literal["line", "steps", "joined points", "points"]
+On = Literal["task", "agent", "tasks", "study"]
+Draw = Callable[[Any], "Chart | None"]
+DrawT = TypeVar("DrawT", bound=Draw)
 
 EVALUATIONS = "evaluations t"
 """Label of the axis along the run."""
@@ -105,7 +139,7 @@ class Chart:
     meaning: str = ""
     formula: str = ""
     alt: str = ""
-    mark: Mark = "line"
+    mark: Literal["line", "steps", "joined points", "points"] = "line"
     references: tuple[float, ...] = ()
     frontier: tuple[str, ...] = ()
 
@@ -134,9 +168,7 @@ def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) 
     return mean_lines({name: (x, Y)})[0]
 
 
-def mean_lines(
-    curves: Mapping[str, tuple[Num[np.ndarray, " _p"], Float[np.ndarray, "_n _p"]]],
-) -> list[Line]:
+def mean_lines(curves: Mapping[str, tuple[Num[np.ndarray, " _p"], Float[np.ndarray, "_n _p"]]]) -> list[Line]:
     """`mean_line` by name of positions and repetitions; all of one shape take as long as one of them."""
     alike: dict[tuple[int, ...], list[str]] = {}
     for name, (_, Y) in curves.items():
@@ -144,11 +176,10 @@ def mean_lines(
     bands: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
     for names in alike.values():
         bands |= zip(names, score_bands(np.stack([curves[name][1] for name in names])))
-    lines = []
-    for name, (x, Y) in curves.items():
-        mean, low, high = bands[name]
-        lines.append(Line(name, x, mean) if len(Y) == 1 else Line(name, x, mean, low, high))
-    return lines
+    return [Line(name, x, *bands[name][: 1 if len(Y) == 1 else 3]) for name, (x, Y) in curves.items()]
+
+
+# ---- charts of a page ----
 
 
 def page_json(
@@ -178,33 +209,19 @@ def page_json(
         positions, heights = [], []
         for line in ordered:
             keep = thinned(len(line.x), most)
-            ends = () if line.low is None or line.high is None else (line.low, line.high)
             positions.append(line.x[keep])
-            heights += [values[keep] for values in (line.y, *ends)]
+            heights += [values[keep] for values in (line.y, line.low, line.high) if values is not None]
         numbers = iter(_numbers(heights) if as_digits else packed_each(heights))
         lines = []
         for line, x in zip(ordered, _numbers(positions)):
             if x not in shared:
                 shared.append(x)
-            value: dict[str, Any] = {"name": line.name, "x": shared.index(x), "y": next(numbers)}
-            if line.low is not None and line.high is not None:
-                value |= {"low": next(numbers), "high": next(numbers)}
-            lines.append(value)
-        drawn.append(
-            {
-                "key": chart.key,
-                "title": chart.title,
-                "meaning": chart.meaning,
-                "formula": chart.formula,
-                "alt": chart.alt,
-                "mark": chart.mark,
-                "x": _axis(chart.x),
-                "y": _axis(chart.y),
-                "references": list(chart.references),
-                "frontier": list(chart.frontier),
-                "lines": lines,
-            }
-        )
+            known = [name for name in ("y", "low", "high") if getattr(line, name) is not None]
+            lines.append({"name": line.name, "x": shared.index(x), **{name: next(numbers) for name in known}})
+        told = ("key", "title", "meaning", "formula", "alt", "mark")
+        axes = {"x": _axis(chart.x), "y": _axis(chart.y)}
+        lists = {"references": list(chart.references), "frontier": list(chart.frontier), "lines": lines}
+        drawn.append({name: getattr(chart, name) for name in told} | axes | lists)
     used = {line.name for chart in charts for line in chart.lines}
     drawn_styles = {name: style for name, style in styles.items() if name in used}
     return {"xs": shared, "styles": styles_json(drawn_styles), "charts": drawn}
@@ -212,10 +229,7 @@ def page_json(
 
 def styles_json(styles: Mapping[str, LineStyle]) -> dict[str, Any]:
     """Styles of lines by name as a JSON value for the page."""
-    return {
-        name: {"hue": style.hue, "dash": style.dash, "marker": style.marker, "symbol": style.symbol}
-        for name, style in styles.items()
-    }
+    return {name: {**asdict(style), "symbol": style.symbol} for name, style in styles.items()}
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
@@ -234,3 +248,128 @@ def _numbers(arrays: Sequence[np.ndarray]) -> list[list[float | None]]:
     """The numbers of some arrays as they are if they are whole, and rounded otherwise."""
     found = iter(rounded_each([values for values in arrays if values.dtype.kind not in "iu"]))
     return [values.tolist() if values.dtype.kind in "iu" else next(found) for values in arrays]
+
+
+# ---- the registry ----
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """What charts `on="task"` are drawn of.
+
+    Attributes:
+        task: Name.
+        scores: Scores by agent, in the order of the page.
+        rule: When feedback arrives.
+        horizon: Evaluations of a run.
+        audits: Audits by agent; agents without one are left out.
+        target_times: Evaluations to each target by agent, see `leaderboards.score.targets.task_times`.
+    """
+
+    task: str
+    scores: Mapping[str, AgentScores]
+    rule: Channel
+    horizon: int
+    audits: Mapping[str, AuditReport] = field(default_factory=dict)
+    target_times: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+class AgentView(NamedTuple):
+    """What charts `on="agent"` are drawn of: its name, and its scores and audits by task."""
+
+    agent: str
+    scores: Mapping[str, AgentScores]
+    audits: Mapping[str, AuditReport]
+
+
+class TasksView(NamedTuple):
+    """What charts `on="tasks"` are drawn of: tasks of a class by name, and the ranking over them, if there is one."""
+
+    tasks: Mapping[str, TaskView]
+    ranking: OverallRanking | None
+
+
+class RegisteredChart(NamedTuple):
+    """A chart, and where it is shown.
+
+    Attributes:
+        on: What it is drawn of: a `TaskView`, an `AgentView`, a `TasksView`, or, with `"study"`, a
+            `leaderboards.score.delay_cost.DelayStudy`.
+        draw: The function: a chart, whose `key` no other on the page has, or None where there is nothing to draw.
+        figure: File name of the figure for papers, with a panel each; "" for none. An agent has no figures.
+        log_x: Whether the panels have a logarithmic horizontal axis where the page begins with a linear one.
+        log_y: The same of the vertical axis.
+        bands: Whether the panels show bands.
+    """
+
+    on: On
+    draw: Draw
+    figure: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    bands: bool = True
+
+
+CHARTS: list[RegisteredChart] = []
+"""All charts, in the order of tabs and figures."""
+
+
+def chart(
+    *, on: On, figure: str = "", log_x: bool = False, log_y: bool = False, bands: bool = True
+) -> Callable[[DrawT], DrawT]:
+    """Register the decorated function as a chart, see `RegisteredChart`; one function may be registered on several.
+
+    Raises:
+        ValueError: for another `on`, a figure that is an agent's, or one of a name that another chart has.
+    """
+    if on not in ("task", "agent", "tasks", "study"):
+        raise ValueError(f"on: expected 'task', 'agent', 'tasks' or 'study', got {on!r}")
+    if figure and on == "agent":
+        raise ValueError(f"figure: expected none for a chart on one agent, got {figure!r}")
+    if figure and figure in {one.figure for one in CHARTS}:
+        raise ValueError(f"figure: expected a new name, got {figure!r}, which another chart has")
+
+    def register(draw: DrawT) -> DrawT:
+        CHARTS.append(RegisteredChart(on, draw, figure, log_x, log_y, bands))
+        return draw
+
+    return register
+
+
+def charts_on(on: On, view: Any) -> list[Chart]:
+    """The registered charts of a view that have something to draw, in order."""
+    drawn = (one.draw(view) for one in CHARTS if one.on == on)
+    return [found for found in drawn if found is not None]
+
+
+def figure_panels(site: Site) -> Iterator[tuple[str, list[Chart]]]:
+    """Name and panels of each figure of a registered chart: a panel a task, class of tasks or delay study."""
+    several = len(site.classes) > 1
+    views: dict[On, list[tuple[str, Any]]] = {
+        "task": [(task, task_view(site, task)) for task in site.summary.tasks],
+        "tasks": [(name if several else "", tasks_view(site, over.tasks, over)) for name, over in site.overall.items()],
+        "study": [(study.env, study) for study, _ in site.delay_files],
+    }
+    for one in CHARTS:
+        if one.figure:
+            drawn = [(title, panel) for title, view in views[one.on] if (panel := one.draw(view)) is not None]
+            panels = [(title, panel if one.bands else panel.without_bands()) for title, panel in drawn]
+            yield one.figure, [replace(panel.on_log_axes(one.log_x, one.log_y), title=title) for title, panel in panels]
+
+
+def task_view(site: Site, task: str) -> TaskView:
+    """What is drawn of a task: the agents that the site shows."""
+    about = site.summary.tasks[task]
+    return TaskView(
+        task,
+        {agent: scores for agent, scores in site.shown.on(task).items() if agent in site.styles},
+        as_channel(about.feedback),
+        about.horizon,
+        {agent: report for (on, agent), report in site.audits.items() if on == task},
+        site.target_times[task],
+    )
+
+
+def tasks_view(site: Site, tasks: Iterable[str], ranking: OverallRanking | None) -> TasksView:
+    """What is drawn of several tasks and the ranking over them."""
+    return TasksView({task: task_view(site, task) for task in tasks}, ranking)

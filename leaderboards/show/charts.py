@@ -1,6 +1,6 @@
 """The charts of results: metrics along the run, time, accuracy, differences, delays and audits.
 
-What is decorated with `chart` is on pages and in figures by that alone, see `leaderboards.show.chart_registry`. The
+What is decorated with `chart` is on pages and in figures by that alone, see `leaderboards.show.chart`. The
 others are drawn once for each metric, diagnostic or pair of agents.
 """
 
@@ -22,8 +22,18 @@ from leaderboards.score.metrics import METRICS, REWARD, Metric
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
-from leaderboards.show.chart import EVALUATIONS, Axis, Chart, Line, mean_line, mean_lines
-from leaderboards.show.chart_registry import AgentView, TasksView, TaskView, chart
+from leaderboards.show.chart import (
+    EVALUATIONS,
+    AgentView,
+    Axis,
+    Chart,
+    Line,
+    TasksView,
+    TaskView,
+    chart,
+    mean_line,
+    mean_lines,
+)
 from leaderboards.show.format import duration, number
 
 __all__ = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaderboards.score.delay_cost import KINDS, DelayCost, DelayStudy
-from leaderboards.show.chart import page_json
-from leaderboards.show.chart_registry import charts_on
+from leaderboards.show.chart import charts_on, page_json
 from leaderboards.show.charts import DELAY_TITLES
 from leaderboards.show.format import number, percent, signed
 from leaderboards.show.shared import Site

@@ -1,4 +1,4 @@
-"""The page of one task: its facts, charts, scores, spread and theory."""
+"""The page of one task: its facts, charts, scores, spread and theory; and the curves of its repetitions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.measures import has_batches
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric
+from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
-from leaderboards.score.tasks import Task
 from leaderboards.show.audit_tables import audits_of
-from leaderboards.show.chart import Chart, page_json
-from leaderboards.show.chart_registry import charts_on, task_view
+from leaderboards.show.chart import Chart, charts_on, page_json, task_view, thinned
 from leaderboards.show.charts import best_first, metric_chart
-from leaderboards.show.format import NONE, between, number, row_command
+from leaderboards.show.format import NONE, between, number, packed_each, row_command
 from leaderboards.show.overview import best_found_text, knowledge_text
 from leaderboards.show.scores import of_task
 from leaderboards.show.shared import Site
@@ -33,16 +32,22 @@ from leaderboards.show.table import (
     TableCell,
     agent_row,
     deed_rows,
-    growth_cell,
+    final_cells,
     number_cell,
     open_ranks,
     place_cell,
-    score_cell,
     slope_cell,
     unfinished_rows,
 )
 
-__all__ = ["environment_page", "task_charts"]
+__all__ = ["REPEATED", "environment_page", "repetition_data", "task_charts"]
+
+REPEATED = (*RANKED_BY, "regret_ratio")
+"""Metrics whose repetitions can be shown."""
+
+_BUDGET = 240_000  # characters of numbers in a script
+_CHARACTERS = 16 / 3  # of a number, see `leaderboards.show.format.packed_each`
+_FEWEST, _MOST = 16, 60  # points of a curve of a repetition
 
 _FACTS = {
     "optimum": "Best mean (unit of the reward, average of the instances)",
@@ -55,34 +60,32 @@ _FACTS = {
 
 def environment_page(site: Site, task: str) -> dict[str, Any]:
     """Context of `environment.html.j2`."""
-    about = site.summary.tasks[task]
-    cells = site.shown.on(task)
-    found = site.rankings[task]
-    metrics = _table_metrics(site, task)
-    order = best_first(cells)
+    summary, found, cells = site.summary, site.rankings[task], site.shown.on(task)
+    about, by_agent = summary.tasks[task], summary.on(task)
+    registered = next((row for row in (*ENVIRONMENTS, TABLE) if row.id == about.env.id), None)
+    metrics, order = _table_metrics(site, task), best_first(cells)
+    drawn = page_json(task_charts(site, task), {name: site.styles[name] for name in order})
+    played = [next(iter(member.items())) for member in about.members.values()]  # the argument comes first
+    members = Counter(f"{value}" for _, value in played)
     return {
         "task": about,
-        "lede": _first_sentence(about.env.id),
-        "references": next((row.references for row in (*ENVIRONMENTS, TABLE) if row.id == about.env.id), ()),
+        "lede": "" if registered is None else _first_sentence(registered.entry_point),
+        "references": () if registered is None else registered.references,
         "settings": json.dumps(dict(about.env.kwargs)) if about.env.kwargs else "defaults",
-        "members": _members_text(about),
+        "members": f"{played[0][0]}: {', '.join(f'{value} ({n})' for value, n in members.items())}" if played else "",
         "facts": [
             (_FACTS.get(k, k), number(v))
-            for k, v in site.summary.facts.get(task, {}).items()
+            for k, v in summary.facts.get(task, {}).items()
             if not math.isnan(v) and (k, v) != ("optimum_tol", 0)
         ],
-        "repetitions": max((len(cell) for cell in site.summary.on(task).values()), default=0),
+        "repetitions": max(map(len, by_agent.values()), default=0),
         "metrics": metrics,
         "rows": _rows(site, task, metrics),
-        "commands": {
-            agent: row_command(about, site.summary.agents[agent], scores.blocks)
-            for agent, scores in site.summary.on(task).items()
-        },
+        "commands": {agent: row_command(about, summary.agents[agent], one.blocks) for agent, one in by_agent.items()},
         "score_table": of_task(site, task),
-        "chart": page_json(task_charts(site, task), {name: site.styles[name] for name in order})
-        | site.legend(order, [task]),
+        "chart": drawn | site.legend(order, [task]),
         "knowledge": knowledge_text(about),
-        "best_found": best_found_text(site.summary.best_found.get(task, ())),
+        "best_found": best_found_text(summary.best_found.get(task, ())),
         "audits": audits_of(site, task=task),
         "delays": next((file for study, file in site.delay_files if task in (study.base, *study.tasks.values())), None),
         "ranked_by": METRICS[found.metric].title.lower() if found else None,
@@ -97,13 +100,11 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
     }
 
 
-def _members_text(task: Task) -> str:
-    """The members of a family that were played, and in how many repetitions, as "dataset: cifar10 (3)"; else ""."""
-    played = [next(iter(member.items())) for member in task.members.values()]  # the argument comes first
-    if not played:
-        return ""
-    times = Counter(str(value) for _, value in played)
-    return f"{played[0][0]}: " + ", ".join(f"{value} ({n})" for value, n in times.items())
+def _first_sentence(entry_point: str) -> str:
+    """The first line of the documentation of an environment of this project."""
+    module, _, attribute = entry_point.partition(":")
+    build = getattr(importlib.import_module(f"gpbandit_envs.envs.{module}"), attribute)
+    return (inspect.getdoc(build) or "").partition("\n")[0]
 
 
 def task_charts(site: Site, task: str) -> list[Chart]:
@@ -114,38 +115,52 @@ def task_charts(site: Site, task: str) -> list[Chart]:
     return [*(chart for chart in charts if chart is not None), *charts_on("task", view)]
 
 
+def repetition_data(site: Site, task: str) -> dict[str, Any]:
+    """By metric, times and the curves of each agent, thinned until they fit; empty where nobody has played twice.
+
+    It is a script beside the page, loaded when the reader asks for it. The curves of an agent are one after another,
+    packed.
+    """
+    by_agent = site.summary.on(task)
+    if max(map(len, by_agent.values()), default=0) < 2:
+        return {}
+    n_curves = len(REPEATED) * sum(map(len, by_agent.values()))
+    most = min(max(int(_BUDGET / (_CHARACTERS * n_curves)), _FEWEST), _MOST)
+    found = {}
+    for name in REPEATED:
+        known = {agent: scores for agent, scores in by_agent.items() if np.isfinite(scores.curves[name]).any()}
+        if known:
+            t = next(iter(known.values())).t
+            keep = thinned(len(t), most)
+            runs = dict(zip(known, packed_each([scores.curves[name][:, keep] for scores in known.values()])))
+            found[name] = {"x": t[keep].tolist(), "runs": runs}
+    return {"metrics": found} if found else {}
+
+
 def _table_metrics(site: Site, task: str) -> list[Metric]:
     """Metrics with a column, the one that agents are ranked by first."""
     found = site.rankings[task]
     ranked_by = found.metric if found else site.ranked_by
-    batches = has_batches(as_channel(site.summary.tasks[task].feedback))
-    others = [
-        metric
-        for metric in METRICS.values()
-        if metric.in_tables
-        and metric.name not in (ranked_by, "regret_ratio")  # a ratio is known only where it ranks
-        and (batches or metric.name != "batches")
-    ]
+    left_out = {ranked_by, "regret_ratio"}  # a ratio is known only where it ranks
+    if not has_batches(as_channel(site.summary.tasks[task].feedback)):
+        left_out.add("batches")
+    others = [metric for metric in METRICS.values() if metric.in_tables and metric.name not in left_out]
     return [METRICS[ranked_by], *others]
 
 
 def _rows(site: Site, task: str, metrics: list[Metric]) -> list[Row]:
     """A row an agent, the best first: its final scores, the growth exponent of its regret and its finished runs."""
-    finished, found = site.summary.on(task), site.rankings[task]
-    rows = []
+    found, rows = site.rankings[task], []
     for name in site.summary.agents:
-        link, place = site.comparison_with_best(name, task), TableCell(NONE)
+        place = TableCell(NONE)
         if found is not None and name in found.agents:
             i = found.agents.index(name)
             left = open_ranks(found.ranking, i)
             why = f"ranks that the tests leave open: {left}" if left else ""
-            place = place_cell(found.ranking, i, why, link)
+            place = place_cell(found.ranking, i, why, site.comparison_with_best(name, task))
             if left and left != place.text:
                 place = replace(place, interval=f"rank {left}")
-        runs = len(finished.get(name, ()))
-        cells = [score_cell(site, task, name, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)]
-        cells += [growth_cell(site, task, name), TableCell(str(runs), runs, site.origin(task, name))]
-        rows.append(agent_row(site, name, cells, place=place))
+        rows.append(agent_row(site, name, final_cells(site, task, name, metrics, site.origin(task, name)), place=place))
     return sorted(rows, key=lambda row: (row.place.sort, row.cells[0].sort))
 
 
@@ -163,34 +178,22 @@ def _spread(site: Site, task: str) -> list[Row]:
     return sorted(rows, key=lambda row: row.cells[0].sort)
 
 
-def _first_sentence(id: str) -> str:
-    """The first line of the environment's documentation; empty for environments of other packages."""
-    row = next((row for row in (*ENVIRONMENTS, TABLE) if row.id == id), None)
-    if row is None:
-        return ""
-    module, _, attribute = row.entry_point.partition(":")
-    build = getattr(importlib.import_module(f"gpbandit_envs.envs.{module}"), attribute)
-    return (inspect.getdoc(build) or "").partition("\n")[0]
-
-
 def _theory(site: Site, task: str) -> dict[str, Any] | None:
     found = site.theory.get(task)
-    if found is None:
-        return None
-    if isinstance(found, str):
-        return {"problem": found}
+    if found is None or isinstance(found, str):
+        return None if found is None else {"problem": found}
     rows = []
-    for comparison in found.comparisons:
-        exponent, bound = comparison.proven.exponent, comparison.proven.bound
+    for one in found.comparisons:
+        exponent, bound = one.proven.exponent, one.proven.bound
         cells = [
-            slope_cell(comparison.fitted),
+            slope_cell(one.fitted),
             TableCell(NONE) if exponent is None else TableCell(f"{exponent:.2f}", exponent),
-            number_cell(comparison.measured.estimate),
-            TableCell(NONE) if bound is None else TableCell(number(bound), bound, comparison.proven.theorem),
-            number_cell(comparison.gain),
-            number_cell(comparison.d_eff),
+            number_cell(one.measured.estimate),
+            TableCell(NONE) if bound is None else TableCell(number(bound), bound, one.proven.theorem),
+            number_cell(one.gain),
+            number_cell(one.d_eff),
         ]
-        rows.append(agent_row(site, comparison.agent, cells))
+        rows.append(agent_row(site, one.agent, cells))
     columns = [
         ("Fitted exponent", "slope of log R_t against log t over the last decade"),
         ("Proven exponent", "power of t in the proven bound, logarithms aside"),

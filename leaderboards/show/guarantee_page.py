@@ -11,7 +11,7 @@ from markupsafe import Markup
 from leaderboards.audit.guarantee_board import GuaranteeBoard, Price, ValidList, ValidRow
 from leaderboards.audit.guarantee_rows import Cell, GuaranteeRow
 from leaderboards.audit.validity import NEAR, most_violated
-from leaderboards.show import svg
+from leaderboards.show import palette
 from leaderboards.show.format import NONE, between, number
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, Row, TableCell, agent_row, number_cell, task_row
@@ -158,6 +158,6 @@ def _scatter(board: GuaranteeBoard) -> Markup:
             kind = {"valid": "valid", "fails": "failed"}.get(row.verdict.category, "hollow")
             slack = f"×{number(y)} in its violated runs" if fails else f"slack {number(y)}"
             points.append((x, min(y, _TOP), kind, f"{row.agent}: regret {number(x)}, {slack}, {row.verdict.category}"))
-    return svg.scatter(
+    return palette.scatter(
         points, "Regret over that of uniform sampling", f"Slack, up to {_TOP}", "Regret against slack of each row"
     )

@@ -16,10 +16,9 @@ from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.tasks import Task
-from leaderboards.show import svg
+from leaderboards.show import palette
 from leaderboards.show.audit_tables import coverage_table
-from leaderboards.show.chart import page_json
-from leaderboards.show.chart_registry import charts_on, tasks_view
+from leaderboards.show.chart import charts_on, page_json, tasks_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
@@ -236,7 +235,7 @@ def _kept(one: TaskClass, cards: dict[str, Card], filters: list[Filter]) -> list
 
 def _meant(site: Site, task: str, agent: str) -> bool:
     """Whether the agent has played the task, or was to: what it cannot play was skipped."""
-    gap = site.why_missing(task, agent)
+    gap = site.why_missing.get((task, agent))
     # Without a suite, whatever another agent has played counts as missing.
     none = {"skipped"} if site.summary.suite is not None else {"skipped", "missing"}
     return (task, agent) in site.summary.scores or (gap is not None and gap["status"] not in none)
@@ -268,7 +267,7 @@ def _row(site: Site, agent: str, found: OverallRanking | None, listed: Sequence[
     mean = found.mean_rank[i]
     # A mean rank lies between 1 and k, whatever the normal approximation says.
     ends = f"{max(mean.low, 1):.2f} – {min(mean.high, k):.2f}" if mean.is_known else ""
-    drawing = svg.forest(mean, 1, k, site.styles[agent])
+    drawing = palette.forest(mean, 1, k, site.styles[agent])
     cell = TableCell(f"{mean.estimate:.2f}", mean.estimate, ends, drawing=drawing, css="rank")
     why, link = open_ranks(found.ranking, i), site.comparison_with_best(agent, best=found.ordered)
     place = place_cell(found.ranking, i, f"ranks that the tests leave open: {why}" if why else "", link)
@@ -302,7 +301,7 @@ def _card(site: Site, task: str) -> Card:
         "file": site.task_files[task],
         "leading": _leading(site, task),
         "among": among,
-        "drawing": svg.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}") if chart else "",
+        "drawing": palette.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}") if chart else "",
         "repetitions": span(min(finished, default=0), max(finished, default=0)),
         "metric": METRICS[_metric(site, task)].title.lower(),
         "best_found": task in site.summary.best_found,

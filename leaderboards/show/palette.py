@@ -3,19 +3,44 @@
 Six hues and a grey keep apart under protanopia, deuteranopia and tritanopia and stand out from the page, light and
 dark (the tests measure both); more agents need dashes as well, and dashes are hard to tell apart among more than ten.
 Agents of one family share a hue.
+
+Small drawings inside the text are SVG: they need no script, print well and follow the page's colours by class.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup
 
 import agents
 from leaderboards.play.build import loaded_agent
 from leaderboards.play.spec import Ref
+from leaderboards.score.statistics import Interval
 
-__all__ = ["CROWD", "DARK", "DASHES", "FAMILY_HUES", "HUES", "LIGHT", "MARKS", "LineStyle", "line_styles"]
+if TYPE_CHECKING:
+    from leaderboards.show.chart import Chart
+
+__all__ = [
+    "CROWD",
+    "DARK",
+    "DASHES",
+    "FAMILY_HUES",
+    "HUES",
+    "LIGHT",
+    "MARKS",
+    "LineStyle",
+    "forest",
+    "line_styles",
+    "scatter",
+    "swatch",
+    "thumbnail",
+]
 
 HUES = ("blue", "orange", "green", "plum", "brown", "sky", "grey")
 LIGHT = ("#164c8d", "#d25202", "#2d935e", "#871c57", "#70540c", "#0b9cdf", "#6b7280")
@@ -34,8 +59,9 @@ MARKS: dict[str, str] = {
 }
 """Plotly's name of each marker, and the SVG path of one in the middle of a swatch."""
 
-_DASH_MARKS = {"solid": "circle", "dash": "square", "dot": "diamond", "dashdot": "triangle-up"}
+_DASH_MARKS = dict(zip(DASHES, MARKS))
 _FURTHER_MARKS = ("x", "star")
+_THUMBNAIL_POINTS = 40
 CROWD = 10
 """Most agents whose lines do without markers."""
 
@@ -111,30 +137,126 @@ def line_styles(drawn: Mapping[str, Ref]) -> dict[str, LineStyle]:
         styles[name] = min(free, key=lambda style: (rounds.index(style.marker), style.hue != hues.get(family, -1)))
         if family:
             hues.setdefault(family, styles[name].hue)
-    return {name: _in_crowd(styles[name]) if len(drawn) > CROWD else styles[name] for name in drawn}
-
-
-def _in_crowd(style: LineStyle) -> LineStyle:
-    return style if style.dash == "solid" else replace(style, marker=style.symbol)
+    if len(drawn) > CROWD:
+        marked = {name: style for name, style in styles.items() if style.dash != "solid"}
+        styles |= {name: replace(style, marker=style.symbol) for name, style in marked.items()}
+    return {name: styles[name] for name in drawn}
 
 
 def _default_styles() -> dict[str, LineStyle]:
     """Style by id: the hue of the policy's family, and one dash after the other in the order of registration.
 
-    A registered agent of a known family keeps its style, whichever other agents are drawn. Those beyond the fourth of a
-    hue, for which there is no dash left, have none.
+    A registered agent of a known family keeps its style, whichever other agents are drawn; beyond the fourth of a hue
+    there is no dash left.
     """
-    styles: dict[str, LineStyle] = {}
     dashes = {hue: iter(DASHES) for hue in HUES}
-    for id in agents.registered():
-        hue = FAMILY_HUES.get(_family(id))
-        dash = None if hue is None else next(dashes[hue], None)
-        if hue is not None and dash is not None:
-            styles[id] = LineStyle(HUES.index(hue), dash)
-    return styles
+    hues = ((id, FAMILY_HUES.get(_family(id))) for id in agents.registered())
+    found = ((id, HUES.index(hue), next(dashes[hue], None)) for id, hue in hues if hue is not None)
+    return {id: LineStyle(hue, dash) for id, hue, dash in found if dash is not None}
 
 
 def _family(id: str) -> str:
     """The family that an agent's class states; "" if it states none or is not known without an import."""
     family = getattr(loaded_agent(id), "policy_family", "")
     return family if isinstance(family, str) else ""
+
+
+# ---- small drawings ----
+
+
+def swatch(style: LineStyle) -> Markup:
+    """A short line in an agent's style."""
+    mark = f'<path class="mark" d="{MARKS[style.marker]}"/>' if style.marker else ""
+    dash = "" if style.svg_dash == "none" else f' stroke-dasharray="{style.svg_dash}"'
+    return Markup(
+        f'<svg class="swatch hue{style.hue}" viewBox="0 0 26 10" aria-hidden="true">'
+        f'<path class="line" d="M1 5h24"{dash}/>{mark}</svg>'
+    )
+
+
+def forest(interval: Interval, low: float, high: float, style: LineStyle) -> Markup:
+    """An estimate with its interval on an axis from `low` to `high`; the text beside it says the same."""
+
+    def x(value: float) -> float:
+        return round(5 + 100 * (min(max(value, low), high) - low) / ((high - low) or 1.0), 1)
+
+    # Numbers and constants alone: nothing is to be escaped, and a page has thousands of these.
+    parts = ['<line class="axis" x1="5" x2="105.0" y1="8" y2="8"/>']
+    if interval.is_known:
+        ends = f'x1="{x(interval.low)}" x2="{x(interval.high)}"'
+        parts.append(f'<line class="whisker hue{style.hue}" {ends} y1="8" y2="8"/>')
+    if math.isfinite(interval.estimate):
+        parts.append(f'<circle class="dot hue{style.hue}" cx="{x(interval.estimate)}" cy="8" r="4"/>')
+    size = 'width="110" height="16" viewBox="0 0 110 16"'
+    return Markup(f'<svg class="forest" {size} aria-hidden="true" focusable="false">{"".join(parts)}</svg>')
+
+
+def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Markup:
+    """The means of a chart, both axes logarithmic, over three decades at most; 320 wide, 150 high."""
+    t = np.asarray(chart.lines[0].x, np.float64)
+    known = [line.y[np.isfinite(line.y) & (line.y > 0)] for line in chart.lines]
+    top = max((float(y.max()) for y in known if len(y)), default=1.0)
+    low = max(min((float(y.min()) for y in known if len(y)), default=top / 10), top / 1000)
+    first = max(t[0], t[-1] / 1000)
+    across, up = math.log(t[-1] / first) or 1.0, math.log(top / low) or 1.0
+    parts = [
+        Markup('<line class="axis" x1="2" x2="318.0" y1="132.0" y2="132.0"/>'),
+        Markup('<text class="tick" x="2" y="146.0">t = {:,.0f}</text>').format(first),
+        Markup('<text class="tick" x="318.0" y="146.0" text-anchor="end">t = {:,.0f}</text>').format(t[-1]),
+    ]
+    for line in chart.lines:
+        shown = np.flatnonzero(np.isfinite(line.y) & (line.y >= low) & (t >= first))
+        if not len(shown):  # no regret, or less than can be drawn
+            continue
+        xs = 2 + 316 * np.log(t[shown] / first) / across
+        # A point every few units of the drawing: a page has hundreds of these lines.
+        kept = np.unique(np.searchsorted(xs, np.linspace(2, 318, _THUMBNAIL_POINTS)).clip(max=len(xs) - 1))
+        ys = 128 - 122 * np.log(line.y[shown[kept]] / low) / up
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(xs[kept], ys))
+        drawn = Markup('<polyline class="line hue{}" stroke-dasharray="{}" points="{}"><title>{}</title></polyline>')
+        parts.append(drawn.format(styles[line.name].hue, styles[line.name].svg_dash, points, line.name))
+    frame = Markup('<svg class="curves" viewBox="0 0 320 150" role="img" aria-label="{}">{}</svg>')
+    return frame.format(title, Markup("").join(parts))
+
+
+def scatter(points: Sequence[tuple[float, float, str, str]], x_title: str, y_title: str, title: str) -> Markup:
+    """Points on two logarithmic axes, with a line at y = 1; 640 wide, 260 high.
+
+    Args:
+        points: Of each its positive coordinates, its class in the style sheet, and its hint.
+        x_title: What the horizontal axis shows.
+        y_title: What the vertical axis shows.
+        title: The drawing in words.
+    """
+    left, right, top, bottom = 44.0, 630.0, 10.0, 226.0
+    xs = np.array([x for x, *_ in points] or [1.0])
+    ys = np.array([y for _, y, *_ in points] + [1.0])
+    x_low, x_high, y_low, y_high = xs.min() / 1.1, xs.max() * 1.1, ys.min() / 1.2, ys.max() * 1.2
+
+    def across(x: float) -> float:
+        return left + (right - left) * math.log(x / x_low) / math.log(x_high / x_low)
+
+    def up(y: float) -> float:
+        return bottom - (bottom - top) * math.log(y / y_low) / math.log(y_high / y_low)
+
+    line = Markup('<line class="{}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
+    text = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
+    dot = Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4.5"><title>{}</title></circle>')
+    parts = [
+        line.format("axis", left, right, bottom, bottom),
+        line.format("axis", left, left, top, bottom),
+        line.format("one", left, right, up(1.0), up(1.0)),
+        *(text.format(across(x), bottom + 14, "middle", f"{x:g}") for x in _ticks(x_low, x_high)),
+        *(text.format(left - 5, up(y) + 4, "end", f"{y:g}") for y in _ticks(y_low, y_high)),
+        text.format((left + 640) / 2, 256, "middle", x_title),
+        text.format(left + 6, top + 10, "start", y_title),
+        *(dot.format(kind, across(x), up(y), hint) for x, y, kind, hint in points),
+    ]
+    frame = Markup('<svg class="scatter" viewBox="0 0 640 260" role="img" aria-label="{}">{}</svg>')
+    return frame.format(title, Markup("").join(parts))
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten within the ends."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for one in (1, 2, 5) if low <= (tick := one * 10.0**power) <= high]

@@ -1,16 +1,18 @@
-"""Figures and tables for papers and for the README: PNG, PDF and SVG by matplotlib, tables in Markdown and LaTeX."""
+"""Figures and tables for papers, the README and notebooks: by matplotlib, and tables in Markdown and LaTeX."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.atomic import written_whole
@@ -18,12 +20,11 @@ from leaderboards.audit.report import audit_reports
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary, summarise
-from leaderboards.show.chart import Chart
-from leaderboards.show.chart_registry import figure_panels, task_view
+from leaderboards.show.chart import Chart, figure_panels, task_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.format import BETWEEN, NONE, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
-from leaderboards.show.shared import Site, make_site
+from leaderboards.show.shared import Site
 from leaderboards.store.intact import own_folder
 from leaderboards.store.store import Store, StoreView
 from leaderboards.text import visible
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "Drawing",
     "booktabs",
     "draw_intervals",
     "draw_panels",
@@ -55,7 +57,8 @@ _ROWS_INCHES = 2.0  # beside names, whatever their length
 _LEGEND_INCHES = 0.6  # a legend of three rows, for which the panels leave room
 _DASHES: dict[str, Any] = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": (0, (5, 2, 1, 2))}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X", "star": "*"}
-_DECADE = 10.0
+# Without a date the same results give the same bytes.
+_NO_DATE: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 _LATE_RANGE, _RANGE = 1e3, 1e6  # of a logarithmic axis, of late values and of all
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -112,7 +115,7 @@ def make_figures(
     summary = summarise(store)
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {store.directory} with none")
-    site = make_site(summary, audits=audit_reports(store, summary))
+    site = Site(summary, audits=audit_reports(store, summary))
     if rivals and not agents:
         raise ValueError(f"agents: expected those that are compared with the rivals {', '.join(rivals)}, got none")
     if agents:
@@ -130,17 +133,13 @@ def make_figures(
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
             for format in formats:
-                path = folder / f"{name}.{format}"
-                # Without a date the same results give the same bytes.
-                metadata = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(format, {})
-                with written_whole(path) as temporary:
-                    figure.savefig(temporary, format=format, metadata=metadata, dpi=200)
-                files.append(path)
+                files.append(folder / f"{name}.{format}")
+                with written_whole(files[-1]) as temporary:
+                    figure.savefig(temporary, format=format, metadata=_NO_DATE.get(format), dpi=200)
     for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site, only_mean=only_mean))):
-        path = folder / f"scores{suffix}"
-        with written_whole(path) as temporary:
+        files.append(folder / f"scores{suffix}")
+        with written_whole(files[-1]) as temporary:
             temporary.write_text(table, encoding="utf-8")
-        files.append(path)
     return files
 
 
@@ -160,12 +159,8 @@ def _chosen(summary: Summary, agents: Sequence[str], argument: str = "agents") -
 
 def _figures(site: Site) -> dict[str, Figure]:
     """The figures for which there are numbers, by file name: of metrics, of registered charts and of mean ranks."""
-    panels = {
-        metric.name: metric_panels(site, metric)
-        for metric in METRICS.values()
-        if metric.has_curve and metric.in_figures
-    }
-    panels |= figure_panels(site)
+    drawn = (metric for metric in METRICS.values() if metric.has_curve and metric.in_figures)
+    panels = {metric.name: metric_panels(site, metric) for metric in drawn} | dict(figure_panels(site))
     figures = {}
     for name, charts in panels.items():
         known = [chart.only(site.styles) for chart in charts]
@@ -185,18 +180,14 @@ def metric_panels(site: Site, metric: Metric) -> list[Chart]:
     """A panel for each environment where a metric is known."""
     panels = []
     for task in site.summary.tasks:
-        cells = {
-            name: cell
-            for name, cell in task_view(site, task).scores.items()
-            if np.isfinite(cell.curves[metric.name][:, -1]).all()
-        }
-        chart = metric_chart(metric, cells)
-        if chart is None:
-            continue
-        if not (metric.bands_in_figures and len(chart.lines) <= CROWD):
-            chart = chart.without_bands()  # many bands hide the curves
-        chart = chart.on_log_axes() if metric.log_in_figures else chart
-        panels.append(replace(chart, title=task))
+        scores = task_view(site, task).scores.items()
+        chart = metric_chart(
+            metric, {name: cell for name, cell in scores if np.isfinite(cell.curves[metric.name][:, -1]).all()}
+        )
+        if chart is not None:
+            if not metric.bands_in_figures or len(chart.lines) > CROWD:
+                chart = chart.without_bands()  # many bands hide the curves
+            panels.append(replace(chart.on_log_axes() if metric.log_in_figures else chart, title=task))
     return panels
 
 
@@ -225,44 +216,45 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
     """A panel per chart, and one legend for all of them; a single chart is larger."""
     n_columns = min(len(charts), _COLUMNS)
     n_rows = -(-len(charts) // n_columns)
-    alone = len(charts) == 1
-    figure = _new_figure(4.2, 3.0) if alone else _new_figure(2.9 * n_columns + 0.3, 2.3 * n_rows + 0.5)
+    figure = _new_figure(*((4.2, 3.0) if len(charts) == 1 else (2.9 * n_columns + 0.3, 2.3 * n_rows + 0.5)))
     axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
     drawn: dict[str, Line2D] = {}
     for i, (ax, chart) in enumerate(zip(axes, charts)):
-        drawn = _draw(ax, chart, styles) | drawn
-        ax.set(title=plain(chart.title), xlabel=plain(chart.x.text + _from(chart)))
+        start = _start(chart)
+        drawn = _draw(ax, chart, styles, start) | drawn
+        earlier = any(np.isfinite(line.y[line.x < start]).any() for line in chart.lines)
+        ax.set(title=plain(chart.title), xlabel=plain(chart.x.text + (f", from {start:g} on" if earlier else "")))
         if i % n_columns == 0:
             ax.set_ylabel(plain(chart.y.label))
     _legend(figure, drawn)
     return figure
 
 
-def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, Line2D]:
+def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle], start: float) -> dict[str, Line2D]:
     """Draw a chart; returns its curves by name.
 
     On logarithmic axes all curves begin together, and what is 0 or too small for them runs along the lower edge.
     """
     curves: dict[str, Line2D] = {}
-    start = _start(chart)
-    least = _least(chart, start) if chart.y.log else -np.inf
+    least, touched = _least(chart, start) if chart.y.log else -np.inf, False
     if chart.frontier:
         _draw_frontier(ax, chart)
     for line in chart.lines:
         style = styles[line.name]
-        y = np.where(line.x >= start, _raised(line.y, least), np.nan)
-        known = np.isfinite(y)
+        raised = np.where(np.isfinite(line.y), np.maximum(line.y, least), np.nan)
+        touched |= bool((raised == least).any())
+        y = np.where(line.x >= start, raised, np.nan)
         (drawn,) = ax.plot(line.x, y, color=style.light, linestyle=_DASHES[style.dash], linewidth=1.5)
         curves[line.name] = drawn
         if chart.mark == "steps":
             drawn.set_drawstyle("steps-post")
-        if style.marker and chart.mark != "points":
-            drawn.set(marker=_MARKERS[style.marker], markersize=4, markevery=0.14)
         if chart.mark == "points":
             filled = style.light if line.name in chart.frontier else "white"
             drawn.set(marker=_MARKERS[style.symbol], markersize=5, markerfacecolor=filled, linestyle="none")
+        elif style.marker:
+            drawn.set(marker=_MARKERS[style.marker], markersize=4, markevery=0.14)
         if line.low is None or line.high is None:
             continue
         low = np.maximum(line.low, least)
@@ -270,24 +262,24 @@ def _draw(ax: Axes, chart: Chart, styles: Mapping[str, LineStyle]) -> dict[str, 
             ends = np.stack([y - low, line.high - y])
             ax.errorbar(line.x, y, ends, color=style.light, linestyle="none", elinewidth=1, capsize=2)
         else:
-            shown = known & np.isfinite(low)
+            shown = np.isfinite(y) & np.isfinite(low)
             ax.fill_between(line.x, low, line.high, where=shown, color=style.light, alpha=0.16, linewidth=0)
     for level in chart.references:
         ax.axhline(level, color="0.35", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    _scale(ax, chart, start, least)
+    _scale(ax, chart, start, least if touched else -np.inf)
     return curves
 
 
-def _scale(ax: Axes, chart: Chart, first: float, least: float) -> None:
-    """The axes of a chart whose curves begin at `first`; a logarithmic vertical one begins at `least`."""
+def _scale(ax: Axes, chart: Chart, start: float, edge: float) -> None:
+    """The axes of a chart whose curves begin at `start`; some run along its lower edge, if that is finite."""
     ax.set(xscale="log" if chart.x.log else "linear", yscale="log" if chart.y.log else "linear", ylim=chart.y.limits)
     if chart.x.limits is not None:
         ax.set_xlim(chart.x.limits)
-    if chart.x.log and np.isfinite(first):
-        ax.set_xlim(first, None)
-    if chart.y.log and chart.y.limits is None and _reaches(chart, least):
+    if chart.x.log and np.isfinite(start):
+        ax.set_xlim(start, None)
+    if chart.y.limits is None and np.isfinite(edge):
         # A little below what runs along the edge, so that the whole line is seen.
-        ax.set_ylim(least * (least / ax.get_ylim()[1]) ** 0.01, None)
+        ax.set_ylim(edge * (edge / ax.get_ylim()[1]) ** 0.01, None)
     for axis in (ax.xaxis, ax.yaxis):
         _label_log_axis(axis)
     ax.spines[["top", "right"]].set_visible(False)
@@ -295,25 +287,8 @@ def _scale(ax: Axes, chart: Chart, first: float, least: float) -> None:
 
 def _start(chart: Chart) -> float:
     """Where all curves of a chart begin that is drawn on a logarithmic horizontal axis: where all of them are known."""
-    firsts = [line.x[np.isfinite(line.y)][0] for line in chart.lines if np.isfinite(line.y).any()]
+    firsts = [line.x[np.isfinite(line.y)][0] for line in chart.lines if line.is_known]
     return float(max(firsts)) if chart.x.log and chart.mark != "points" and firsts else -np.inf
-
-
-def _from(chart: Chart) -> str:
-    """Where the curves begin, in words, if some of them are known earlier."""
-    start = _start(chart)
-    earlier = any(np.isfinite(line.y[line.x < start]).any() for line in chart.lines)
-    return f", from {start:g} on" if earlier else ""
-
-
-def _raised(y: np.ndarray, least: float) -> np.ndarray:
-    """`y` on an axis from `least` on: what is below runs along the edge."""
-    return np.where(np.isfinite(y), np.maximum(y, least), np.nan)
-
-
-def _reaches(chart: Chart, least: float) -> bool:
-    """Whether a line runs along the edge of an axis that begins at `least`."""
-    return any(bool((_raised(line.y, least) == least).any()) for line in chart.lines)
 
 
 def _label_log_axis(axis: Axis) -> None:
@@ -324,8 +299,8 @@ def _label_log_axis(axis: Axis) -> None:
     if axis.get_scale() != "log":
         return
     axis.set_minor_formatter(NullFormatter())
-    if high / low < _DECADE:
-        several = high / low > _DECADE**0.5
+    if high / low < 10:
+        several = high / low > 10**0.5
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if several else MaxNLocator(4))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
 
@@ -407,12 +382,9 @@ def plain(name: str) -> str:
 
 def markdown_table(site: Site) -> str:
     """Agents by environments: mean and 95 % interval; leading tie groups in bold."""
-    tasks = list(site.summary.tasks)
-    lines = [_row_md(["Agent", *map(_escape_md, tasks)]), _row_md(["---", *["---:"] * len(tasks)])]
-    lines += [
-        _row_md([_escape_md(name), *cells]) for name, cells in _cells(site, _text, NONE, f"{{}}{_PART}", "**{}**")
-    ]
-    return "\n".join([*lines, "", _caption(site), ""])
+    rows = [["Agent", *map(_escape_md, site.summary.tasks)], ["---", *["---:"] * len(site.summary.tasks)]]
+    rows += [[_escape_md(name), *cells] for name, cells in _cells(site, _text, NONE, f"{{}}{_PART}", "**{}**")]
+    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", _caption(site), ""])
 
 
 def latex_table(site: Site, *, only_mean: bool = False) -> str:
@@ -442,16 +414,14 @@ def _cells(
     site: Site, text: Callable[[Interval], str], absent: str, part: str, bold: str
 ) -> list[tuple[str, list[str]]]:
     """Agents with a cell a task: what has fewer repetitions goes into `part`, what leads into `bold`."""
-    found = []
-    for name in _order(site):
-        cells = []
-        for task in site.summary.tasks:
-            mean = _score(site, task, name)
-            cell = absent if mean is None else text(mean)
-            cell = part.format(cell) if _is_part(site, task, name) else cell
-            cells.append(bold.format(cell) if site.rank(task, name) == 1 else cell)
-        found.append((name, cells))
-    return found
+
+    def cell(task: str, name: str) -> str:
+        mean = _score(site, task, name)
+        found = absent if mean is None else text(mean)
+        found = part.format(found) if _is_part(site, task, name) else found
+        return bold.format(found) if site.rank(task, name) == 1 else found
+
+    return [(name, [cell(task, name) for task in site.summary.tasks]) for name in _order(site)]
 
 
 def booktabs(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -528,10 +498,6 @@ def _caption(site: Site, *, only_mean: bool = False) -> str:
     return text
 
 
-def _row_md(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def _escape_md(text: str) -> str:
     # Also what begins a link by itself: an address, www. and @somebody.
     text = re.sub(r"([\\`*_{}\[\]<>|&#!~$@:])", r"\\\1", " ".join(visible(text).split()))
@@ -541,3 +507,24 @@ def _escape_md(text: str) -> str:
 def escape_latex(text: str) -> str:
     """Text as LaTeX prints it, on one line."""
     return "".join(_LATEX.get(character, character) for character in " ".join(visible(text).split()))
+
+
+class Drawing(NamedTuple):
+    """A chart with the style of each line by name; a notebook shows it as SVG, without scripts or a network."""
+
+    chart: Chart
+    styles: Mapping[str, LineStyle]
+
+    def figure(self) -> Figure:
+        """The chart as a matplotlib figure, to be changed or saved."""
+        with paper_style():
+            return draw_panels([self.chart], self.styles)
+
+    def _repr_html_(self) -> str:
+        text = io.StringIO()
+        with paper_style():
+            metadata: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            self.figure().savefig(text, format="svg", metadata=metadata, facecolor="white")
+        svg = text.getvalue()
+        frame = Markup('<figure style="margin:0" role="img" aria-label="{}">{}<figcaption>{}</figcaption></figure>')
+        return str(frame.format(self.chart.alt, Markup(svg[svg.index("<svg") :]), self.chart.meaning))

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from agents import Agent
 from gpbandit_envs.datasets import cached_only
@@ -14,20 +19,58 @@ from leaderboards.play.build import build_agent, is_own_env, loaded_agent
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.instance import Instance, check_size
+from leaderboards.score.scores import Block
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 
-__all__ = ["built_agent", "first_instance", "task_theory"]
+__all__ = ["MOST_ARMS", "Instance", "built_agent", "check_size", "first_instance", "task_theory"]
 
+MOST_ARMS = 100_000
+"""Largest number in the settings of an environment that is built again for a page."""
+
+_MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 _log = logging.getLogger("gpbandit")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The first instance of a task.
+
+    Attributes:
+        problem: What a policy knows of it.
+        block: The seed and repetition in which it was met.
+        points: Its arms, or points of the unit cube that show a function on a box, shape `(m, d)`; None where a mean
+            costs an experiment.
+        mean: Noise-free means there, shape `(m,)`; None likewise.
+        low: True lower bound of each coordinate of a box, shape `(d,)`; None on arms.
+        high: True upper bound likewise.
+    """
+
+    problem: Problem
+    block: Block
+    points: Float[np.ndarray, "m d"] | None
+    mean: Float[np.ndarray, " m"] | None
+    low: Float[np.ndarray, " d"] | None = None
+    high: Float[np.ndarray, " d"] | None = None
+
+
+def check_size(kwargs: Mapping[str, Any]) -> None:
+    """Check the settings of an environment that results name, which may be a stranger's, before it is built.
+
+    Raises:
+        ValueError: if they ask for more than `MOST_ARMS` arms, or as much in another way.
+    """
+    for name, value in kwargs.items():
+        if isinstance(value, int | float) and abs(value) > MOST_ARMS:
+            raise ValueError(f"{name}: no environment is built again for more than {MOST_ARMS:,}, got {value:,}")
+    if math.prod(max(value, 1) for value in kwargs.values() if isinstance(value, int)) > _MOST_COORDINATES:
+        raise ValueError(f"no environment is built again for settings whose product is above {_MOST_COORDINATES:g}")
 
 
 def first_instance(summary: Summary, task: str) -> Instance | None:
     """Build the environment of a task as in its first repetition; nothing is downloaded for it.
 
-    Results may be a stranger's: only environments of this project are built, and none whose settings ask for more than
-    `leaderboards.score.instance.MOST_ARMS` arms.
+    Results may be a stranger's: only environments of this project are built, and none that `check_size` refuses.
 
     Returns:
         The instance; None for a task that has no finished run, cannot be built again or is not of this project.
@@ -54,30 +97,25 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         return None
     check_size(spec.built.kwargs)
     with cached_only(), instance_env(spec) as (env, problem):
-        points = problem.arms
-        if points is None and not env.recipe.family.expensive:
-            points = box_points(problem.dim)
-        mean = None if points is None else np.asarray(env.mean(_actions(problem, points)), np.float64)
-        low, high = (None, None) if problem.is_finite else (env.low, env.high)
-    return Instance(problem, block, points, mean, low, high)
+        if problem.is_finite:
+            assert problem.arms is not None
+            mean = np.asarray(env.mean(np.arange(len(problem.arms))), np.float64)
+            return Instance(problem, block, problem.arms, mean)
+        points = None if env.recipe.family.expensive else box_points(problem.dim)
+        mean = None if points is None else np.asarray(env.mean(points), np.float64)
+        return Instance(problem, block, points, mean, env.low, env.high)
 
 
 def task_theory(summary: Summary, task: str, instance: Instance | None = None) -> TheoryReport | None:
-    """The theory of a task, compared with its runs.
-
-    Results may be a stranger's: only agents that are loaded already are built, and environments as by `first_instance`.
+    """The theory of a task, compared with its runs; only agents that are loaded already are built for it.
 
     Args:
         summary: The folder, reduced.
         task: The task.
-        instance: Its first instance; None to build it.
+        instance: Its first instance; None to build it, with the errors of `first_instance`.
 
     Returns:
         The report; None for a task to which no theory applies, see `theory_report`, or without a first instance.
-
-    Raises:
-        ValueError: if the environment is too large.
-        Exception: whatever building the environment raises, as when its data are gone.
     """
     instance = first_instance(summary, task) if instance is None else instance
     if instance is None:
@@ -97,7 +135,3 @@ def built_agent(ref: Ref) -> Agent | None:
         # As when the package of a submitted run's agent is not installed here.
         _log.info("%s cannot be built, and is compared with no theory: %s", ref.label, error)
         return None
-
-
-def _actions(problem: Problem, points: np.ndarray) -> np.ndarray:
-    return np.arange(len(points)) if problem.is_finite else points

@@ -11,13 +11,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
-from leaderboards.score.criteria import LEAST_TASKS, BoardScores, at_most_100, board_scores, task_scores
-from leaderboards.score.kinds import BATCHES, SEQUENTIAL, STATED, batching
+from leaderboards.score.criteria import (
+    BATCHES,
+    LEAST_TASKS,
+    SEQUENTIAL,
+    STATED,
+    BoardScores,
+    at_most_100,
+    batching,
+    board_scores,
+    task_scores,
+)
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, TaskClass
 from leaderboards.score.statistics import Interval, levelled, stratified_means
-from leaderboards.show import svg
+from leaderboards.show import palette
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import Row, TableCell, agent_row, place_cell
@@ -154,7 +163,7 @@ def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], bat
     score = _score_cell(shown, f"{hint}: {_ends(other)}" if other.is_known else "")
     wins = scores.wins[i]
     cells = [
-        replace(score, drawing=svg.forest(drawn, 0, 100, site.styles[agent]), css="rank"),
+        replace(score, drawing=palette.forest(drawn, 0, 100, site.styles[agent]), css="rank"),
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
         *(TableCell(_score(mean), float(mean)) for mean in on_levels),
     ]

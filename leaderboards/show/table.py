@@ -12,9 +12,10 @@ from markupsafe import Markup
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.measures import has_batches
+from leaderboards.score.metrics import Metric
 from leaderboards.score.statistics import Interval, Ranking, Slope
 from leaderboards.score.summary import NOT_ON_BOARD
-from leaderboards.show import svg
+from leaderboards.show import palette
 from leaderboards.show.format import NONE, between, number, span
 from leaderboards.show.shared import Site
 from leaderboards.show.why import deed
@@ -25,7 +26,7 @@ __all__ = [
     "TableCell",
     "agent_row",
     "deed_rows",
-    "growth_cell",
+    "final_cells",
     "number_cell",
     "open_ranks",
     "place_cell",
@@ -89,7 +90,7 @@ class Row:
         entrant: Class of entrants of an agent; "" for a task, or if its class is not loaded.
         own: Whether it plays in this folder, among the agents of a board.
         also: Agents that played like it.
-        batching: How it plays, one of `leaderboards.score.kinds`; "" where no table asks.
+        batching: How it plays, one of `leaderboards.score.criteria`; "" where no table asks.
         places: As JSON, its places among all, among those told as much, among those that batch as it does, and among
             those that do both; "" where nothing can be chosen.
     """
@@ -109,7 +110,7 @@ class Row:
 def agent_row(site: Site, agent: str, cells: Iterable[TableCell], **more: Any) -> Row:
     """A row about an agent."""
     about = {"entrant": site.entrant(agent), "own": agent in site.summary.own}
-    return Row(agent, site.agent_files[agent], svg.swatch(site.styles[agent]), list(cells), **{**about, **more})
+    return Row(agent, site.agent_files[agent], palette.swatch(site.styles[agent]), list(cells), **{**about, **more})
 
 
 def task_row(site: Site, task: str, cells: Iterable[TableCell], **more: Any) -> Row:
@@ -171,7 +172,7 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     if cell is not None and metric == "batches" and not has_batches(as_channel(feedback)):
         return TableCell(NONE, why=f"feedback does not come in batches under {feedback}")
     if cell is None or not np.isfinite(cell.finals[metric]).all():
-        gap = site.why_missing(task, agent)
+        gap = site.why_missing.get((task, agent))
         return TableCell(STATUS_WORDS[gap["status"]], why=gap["reason"] or "") if gap else TableCell("unknown")
     interval = cell.intervals[metric]
     rank = site.rank(task, agent)
@@ -192,10 +193,11 @@ def _unranked(site: Site, task: str, n: int) -> str:
     return f"not ranked: finished {n} of {len(found.blocks)} repetitions"
 
 
-def growth_cell(site: Site, task: str, agent: str) -> TableCell:
-    """The growth exponent of the regret that is shown of an agent on a task."""
-    cell = site.shown.scores.get((task, agent))
-    return slope_cell(cell.growth if cell else None)
+def final_cells(site: Site, task: str, agent: str, metrics: Iterable[Metric], origin: str = "") -> list[TableCell]:
+    """The final scores of an agent on a task, the growth exponent of its regret, and how many runs it has finished."""
+    scores, runs = site.shown.scores.get((task, agent)), len(site.summary.scores.get((task, agent), ()))
+    cells = [score_cell(site, task, agent, metric.name, ranked=i == 0) for i, metric in enumerate(metrics)]
+    return [*cells, slope_cell(scores.growth if scores else None), TableCell(str(runs), runs, origin)]
 
 
 def slope_cell(slope: Slope | None) -> TableCell:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from leaderboards.score.instance import Instance
+from leaderboards.show.rebuilt import Instance
 from leaderboards.show.shared import Site
 from leaderboards.store.store import StoreView
 

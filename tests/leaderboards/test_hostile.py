@@ -31,7 +31,7 @@ from leaderboards.play.suite import SuiteError, parse_suite
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page, watch
 from leaderboards.show.paper import latex_table, markdown_table
-from leaderboards.show.shared import make_site
+from leaderboards.show.shared import Site
 from leaderboards.store.exchange import add
 from leaderboards.store.intact import seal_parquet
 from leaderboards.store.run_file import FileError, read_runs, write_table
@@ -466,13 +466,13 @@ def test_the_theory_of_an_enormous_environment_is_not_worked_out(tmp_path: Path)
     for kwargs in ({"n_arms": 10**12}, {"n_arms": 90_000, "dim": 90_000}):
         directory = tmp_path / str(len(kwargs))
         folder(directory, [Ref("GPBandit/RKHS-v0", kwargs)], [Ref("Uniform")], repetitions=1, T=5)
-        site = make_site(summarise(Store(directory)), theory=True)
+        site = Site(summarise(Store(directory)), theory=True)
         assert "no environment is built again" in str(site.theory["RKHS"])
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value", "ignore:divide")
 def test_tables_for_papers_hold_text_and_no_commands(strange: Path) -> None:
-    site = make_site(summarise(Store(strange)))
+    site = Site(summarise(Store(strange)))
     latex, markdown = latex_table(site), markdown_table(site)
     assert r"\textbackslash{}input\{/etc/passwd\}" in latex
     for line in latex.splitlines():

@@ -36,7 +36,7 @@ from leaderboards.play.suite import AgentEntry, Suite, SuiteError
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import flip_test
 from leaderboards.score.summary import summarise
-from leaderboards.show.shared import make_site
+from leaderboards.show.shared import Site
 from leaderboards.store.store import Store
 from tests.leaderboards import folders
 from tests.leaderboards.play import players
@@ -648,7 +648,7 @@ def test_rivals_that_are_named_are_a_family_of_their_own(tmp_path: Path) -> None
     frame = found.compare("GP-UCB", ["Uniform", "EpsGreedy"])
     assert frame.index.names == ["other", "environment"]
     single = found.compare("GP-UCB", "Uniform")
-    ranking = make_site(summarise(found.store)).rankings["RKHS"]
+    ranking = Site(summarise(found.store)).rankings["RKHS"]
     assert ranking is not None
     columns = [ranking.agents.index(name) for name in ("GP-UCB", "Uniform", "EpsGreedy")]
     rng, family = np.random.default_rng(0), np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], bool)

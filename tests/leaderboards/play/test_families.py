@@ -21,10 +21,9 @@ from leaderboards.play.suite import Suite, SuiteError, load_suite, not_in_suite,
 from leaderboards.publish.boards import Board
 from leaderboards.publish.holdout import _drawn
 from leaderboards.publish.make import _note, write_board
-from leaderboards.score.instance import check_size
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command
-from leaderboards.show.rebuilt import first_instance
+from leaderboards.show.rebuilt import check_size, first_instance
 from leaderboards.store.store import Store
 from leaderboards.verify.screen import chance
 from leaderboards.verify.verify import verify

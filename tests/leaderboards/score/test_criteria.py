@@ -16,9 +16,8 @@ from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import board
 from leaderboards.score import criteria
-from leaderboards.score.criteria import LEAST_TASKS, BoardScores, board_scores, run_scores, task_scores, wins
+from leaderboards.score.criteria import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, task_scores, wins
 from leaderboards.score.frames import overall_ranking
-from leaderboards.score.kinds import alike
 from leaderboards.score.metrics import best_so_far
 from leaderboards.score.participation import participation, participation_of, participation_ratio
 from leaderboards.score.rankings import RANKED_BY, task_ranking

@@ -8,10 +8,10 @@ import pytest
 
 import leaderboards
 from gpbandit_envs.datasets import DataError
+from gpbandit_envs.problem import Problem
 from leaderboards.play.spec import Ref
 from leaderboards.score import profile
 from leaderboards.score.criteria import run_scores
-from leaderboards.score.instance import Instance
 from leaderboards.score.profile import GROUPS, group_scores, grouped
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.rebuilt import first_instance
@@ -38,7 +38,7 @@ TASKS: dict[str, tuple[str, dict[str, object], str]] = {
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, dict[str, Instance]]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, dict[str, Problem]]:
     store = Store(tmp_path_factory.mktemp("profile"))
     for label, (id, kwargs, feedback) in TASKS.items():
         settings = kwargs if id != "GPBandit/GPSample-v0" else {**SMALL, **kwargs}
@@ -46,11 +46,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, dict[str,
             one = leaderboards.run((id, settings), agent, 0, 12, feedback=feedback)
             store.write(replace(one, spec=replace(one.spec, env=replace(one.spec.env, label=label))))
     summary = summarise(store)
-    return summary, {task: found for task in summary.tasks if (found := first_instance(summary, task)) is not None}
+    return summary, {task: one.problem for task in summary.tasks if (one := first_instance(summary, task)) is not None}
 
 
 def test_tasks_are_grouped_by_what_they_are(
-    played: tuple[Summary, dict[str, Instance]], monkeypatch: pytest.MonkeyPatch
+    played: tuple[Summary, dict[str, Problem]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert grouped(*played) == {}, "groups of fewer than three tasks"
     monkeypatch.setattr(profile, "LEAST_IN_GROUP", 1)
@@ -72,20 +72,20 @@ def test_boards_have_all_groups() -> None:
     full: set[str] = set()
     for name in ("core-v2", "boxes-v2", "feedback-v1"):
         summary = summarise(leaderboards.board(name), n_points=2)
-        instances = {}
+        problems = {}
         for task in summary.tasks:
             try:
                 instance = first_instance(summary, task)
             except (DataError, ImportError) as error:
                 pytest.skip(f"{task}: {error}")
             if instance is not None:
-                instances[task] = instance
-        full |= grouped(summary, instances).keys()
+                problems[task] = instance.problem
+        full |= grouped(summary, problems).keys()
     assert {group.name for group in GROUPS} == full
 
 
 def test_without_instances_the_settings_tell_what_they_can(
-    played: tuple[Summary, dict[str, Instance]], monkeypatch: pytest.MonkeyPatch
+    played: tuple[Summary, dict[str, Problem]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "LEAST_IN_GROUP", 1)
     found = grouped(played[0], {})

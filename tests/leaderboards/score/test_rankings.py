@@ -18,7 +18,7 @@ from leaderboards.show.environment import task_charts
 from leaderboards.show.format import between, number
 from leaderboards.show.overview import filtered_rankings, overview_page
 from leaderboards.show.paper import latex_table, markdown_table
-from leaderboards.show.shared import NOT_TOLD, TOLD, make_site
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import score_cell
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import AGENTS, folder, record, trace
@@ -125,7 +125,7 @@ def half_played(tmp_path: Path) -> Store:
 
 def test_scores_are_shown_of_the_repetitions_that_were_ranked(half_played: Store) -> None:
     results = Results(half_played)
-    site = make_site(summarise(half_played), ranked_by="simple_regret")
+    site = Site(summarise(half_played), ranked_by="simple_regret")
     ranking = site.rankings["RKHS"]
     assert ranking is not None
     assert len(ranking.blocks) == 6
@@ -172,14 +172,14 @@ def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> 
         assert (over.caveat == told) == (n == 5)
         assert over.ranking.is_told == (n == 6)
         assert (len(set(over.ranking.group)) > 1) == (n == 6), "which is what the caveat is about"
-        table = next(each for each in overview_page(make_site(found))["rankings"] if each["name"] == first.name)
+        table = next(each for each in overview_page(Site(found))["rankings"] if each["name"] == first.name)
         assert "too few" not in table["basis"], "which has several environments"
     alone = folder(tmp_path / "one", [ARMS[0]], repetitions=5)
     told = "too few repetitions to tell agents apart: 5 have finished, places begin at 6"
     lines = short_ranking(alone)
     assert [line for line in lines if told in line]
     assert [line for line in lines if line.startswith("  –   BBKB  (mean rank ")]
-    site = make_site(summarise(alone))
+    site = Site(summarise(alone))
     (table,) = overview_page(site)["rankings"]
     assert told in table["basis"]
     assert {row.place.text for row in table["rows"]} == {"–"}
@@ -199,7 +199,7 @@ def test_frames_have_a_row_in_each_class_that_an_agent_plays(tmp_path: Path) -> 
 
 
 def test_the_overview_ranks_each_class_anew_under_every_filter(summary: Summary) -> None:
-    site = make_site(summary)
+    site = Site(summary)
     tables = {table["name"]: table for table in overview_page(site)["rankings"]}
     assert [row.name for row in tables["boxes"]["rows"]] == ["UHE-BO", "Portfolio", "Random"]
     assert tables["boxes"]["basis"] == "Ranks rest on 3 environments and are of 3 agents"
@@ -212,7 +212,7 @@ def test_the_overview_ranks_each_class_anew_under_every_filter(summary: Summary)
 
 
 def test_each_class_of_entrants_is_ranked_by_itself(summary: Summary) -> None:
-    site = make_site(summary)
+    site = Site(summary)
     subsets = dict(zip((one.name for one in site.classes), filtered_rankings(site)))["arms"]
     whole = {row.name for row in subsets["0,1|"][1]}
     told, others = ({row.name for row in subsets[f"0,1|{entrants}"][1]} for entrants in (TOLD, NOT_TOLD))
@@ -234,7 +234,7 @@ def test_a_filter_that_leaves_some_tasks_of_a_class_ranks_on_those(tmp_path: Pat
             for repetition in range(8):
                 frame = trace(40, 0.7 if agent == better else 0.1, np.random.default_rng(repetition))
                 store.write(record(env, Ref(f"a:{agent}", label=agent), repetition, 40, frame=frame))
-    site = make_site(summarise(store))
+    site = Site(summarise(store))
     (table,) = overview_page(site)["rankings"]
     (subsets,) = filtered_rankings(site)
     assert [card["about"].name for card in table["tasks"]] == ["Cosines", "RKHS"]

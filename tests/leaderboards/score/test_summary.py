@@ -20,7 +20,7 @@ from leaderboards.score.rankings import task_ranking
 from leaderboards.score.scores import reduce_run, subsample_times
 from leaderboards.score.statistics import score_interval
 from leaderboards.score.summary import curve_table, score_table, summarise, unfinished_runs
-from leaderboards.show.shared import make_site
+from leaderboards.show.shared import Site
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import Failure, folder, record, trace
 
@@ -260,7 +260,7 @@ def test_gaps_are_on_the_task_that_the_suite_asks_for_and_what_it_does_not_is_ap
     ]
     gaps = unfinished_runs(summary)
     assert set(zip(gaps["task"], gaps["agent"], gaps["n"])) == {("RKHS", "Uniform", 1), ("RKHS", "GP-UCB", 2)}
-    found = make_site(summary).overall["all environments"]
+    found = Site(summary).overall["all environments"]
     assert (found.tasks, found.agents) == (("RKHS",), ("Uniform",))
 
 
@@ -282,7 +282,7 @@ def test_agents_that_the_suite_does_not_ask_for_are_ranked_with_the_others(tmp_p
     play_suite(store, asked(), (20,))
     for repetition in range(2):
         store.write(record(Ref("GPBandit/RKHS-v0"), Ref("other:GP-UCB"), repetition, 20))
-    found = make_site(summarise(store)).overall["all environments"]
+    found = Site(summarise(store)).overall["all environments"]
     assert found.agents == ("Uniform", "GP-UCB", "GP-UCB (other:GP-UCB)")
 
 

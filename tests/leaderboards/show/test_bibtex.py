@@ -9,8 +9,7 @@ import pytest
 
 import agents
 from leaderboards.play.spec import Ref
-from leaderboards.show.agent_card import agent_card
-from leaderboards.show.bibtex import bibtex, cited
+from leaderboards.show.agent_card import agent_card, bibtex, cited
 
 TEXT = (resources.files("agents") / "papers.bib").read_text(encoding="utf-8")
 KEYS = re.findall(r"^@\w+\{(\w+),$", TEXT, re.MULTILINE)

@@ -17,7 +17,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import performance_profile
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
-from leaderboards.show.shared import NOT_TOLD, TOLD, make_site
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.store.store import Store
 from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import folder, record
@@ -94,7 +94,7 @@ def test_one_agent_is_shown_alone_and_all_again(crowd: Path, open_page: Open) ->
 
 def test_many_curves_begin_with_those_that_lead(crowd: Path, open_page: Open) -> None:
     summary = summarise(Store(crowd))
-    best = make_site(summary).best_agents("RKHS")
+    best = Site(summary).best_agents("RKHS")
     assert best.index("Uniform") >= 8
     with open_page(crowd / "site" / "env-rkhs.html") as page:
         opened(page)
@@ -113,11 +113,11 @@ def test_many_curves_begin_with_those_that_lead(crowd: Path, open_page: Open) ->
 
 def test_agents_of_the_folder_are_drawn_wherever_they_rank(crowd: Path) -> None:
     summary = summarise(Store(crowd))
-    worst = make_site(summary).best_agents("RKHS")[-1]
+    worst = Site(summary).best_agents("RKHS")[-1]
     joined = replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {worst})
     listed = list(summary.agents)
-    assert set(make_site(joined).legend(listed, ["RKHS"])["pinned"]) == {"Uniform", worst}
-    assert make_site(summary).legend(listed, ["RKHS"])["pinned"] == ["Uniform"]
+    assert set(Site(joined).legend(listed, ["RKHS"])["pinned"]) == {"Uniform", worst}
+    assert Site(summary).legend(listed, ["RKHS"])["pinned"] == ["Uniform"]
 
 
 def test_agents_are_found_by_a_part_of_their_name_and_chosen_by_their_class(crowd: Path, open_page: Open) -> None:
@@ -172,7 +172,7 @@ def test_an_address_that_says_nothing_shows_all(crowd: Path, open_page: Open, ad
 
 
 def test_filters_stand_in_the_address_and_are_restored(crowd: Path, open_page: Open) -> None:
-    site = make_site(summarise(Store(crowd)))
+    site = Site(summarise(Store(crowd)))
     with open_page(crowd / "index.html") as page:
         page.locator("select[name=entrants]").select_option(NOT_TOLD)
         page.locator("select[name=family]").select_option("drawn functions")
@@ -397,7 +397,7 @@ def test_where_an_agent_pulled_is_drawn_and_kept_in_the_address(real: Path, open
         assert page.locator("#pull-counts").inner_text() == text
 
 
-def test_an_agent_says_what_it_is_and_its_code_is_a_link_away(crowd: Path, open_page: Open) -> None:
+def test_an_agent_says_what_it_is_and_where_its_code_is(crowd: Path, open_page: Open) -> None:
     with open_page(crowd / "site" / "agent-gp-ucb-width-2.html") as page:
         about = page.locator("section[aria-labelledby=about]")
         assert "Evaluate argmax mean" in about.inner_text()
@@ -409,8 +409,7 @@ def test_an_agent_says_what_it_is_and_its_code_is_a_link_away(crowd: Path, open_
         assert "2.0" in row.inner_text()
         assert "set here" in row.inner_text()
         assert TOLD in page.locator(".facts").inner_text()
-        about.get_by_role("link", name="agents.exact.gp_ucb:GPUCB").click()
-        assert page.locator("pre span:target").inner_text().startswith("class GPUCB(")
+        assert "agents.exact.gp_ucb:GPUCB" in about.inner_text()
 
 
 def test_the_overview_compares_agents_over_all_environments(crowd: Path, open_page: Open) -> None:

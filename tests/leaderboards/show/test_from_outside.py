@@ -13,8 +13,18 @@ from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register_metric
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show import build_page, make_figures, paper
-from leaderboards.show.chart import EVALUATIONS, Axis, Chart, mean_line, page_json
-from leaderboards.show.chart_registry import CHARTS, AgentView, TasksView, TaskView, chart
+from leaderboards.show.chart import (
+    CHARTS,
+    EVALUATIONS,
+    AgentView,
+    Axis,
+    Chart,
+    TasksView,
+    TaskView,
+    chart,
+    mean_line,
+    page_json,
+)
 from leaderboards.show.palette import LineStyle
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import folder, record, trace

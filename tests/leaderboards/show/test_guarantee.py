@@ -15,7 +15,7 @@ from leaderboards.audit.store import audit_runs
 from leaderboards.play.suite import parse_suite
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
-from leaderboards.show.chart_registry import TaskView
+from leaderboards.show.chart import TaskView
 from leaderboards.show.charts import guarantee_chart
 from leaderboards.store.store import Store
 from leaderboards.work.executors import SerialExecutor

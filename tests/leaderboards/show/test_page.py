@@ -27,14 +27,12 @@ from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
 from leaderboards.show import build_page, palette
 from leaderboards.show.build import embed, page_templates, prose
-from leaderboards.show.chart import Axis, Chart, Line, page_json
-from leaderboards.show.chart_registry import TaskView
+from leaderboards.show.chart import Axis, Chart, Line, TaskView, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.format import between, file_names, number, packed_each, rounded, rounded_each, row_command
 from leaderboards.show.overview import overview_page
-from leaderboards.show.palette import HUES, LineStyle, line_styles
-from leaderboards.show.shared import make_site
-from leaderboards.show.svg import swatch, thumbnail
+from leaderboards.show.palette import HUES, LineStyle, line_styles, swatch, thumbnail
+from leaderboards.show.shared import Site
 from leaderboards.show.table import TableCell, number_cell
 from leaderboards.store.exchange import add, pack
 from leaderboards.store.store import Store
@@ -280,7 +278,7 @@ def test_runs_that_are_verified_are_counted_among_those_that_are_done(tmp_path: 
     failures: dict[tuple[str, str], Failure] = {("RKHS", "BBKB"): ("skipped", "it does not fit", None)}
     summary = summarise(folder(tmp_path, [env], agents, 3, failures=failures))
     summary.runs["standing"] = "verified"  # as all runs of a board
-    page = overview_page(make_site(summary))
+    page = overview_page(Site(summary))
     assert page["counts"] == {"done": 6, "skipped": 3, "verified": 6}
 
 
@@ -292,7 +290,7 @@ def test_agents_without_a_rank_are_counted(tmp_path: Path, n: int, said: str) ->
         store.write(record(env, agent, 2, 60))
         store.write(record(env, agent, 3, 60))
         store.write(record(env, agent, 4, 60))
-    (ranking,) = overview_page(make_site(summarise(store)))["rankings"]
+    (ranking,) = overview_page(Site(summarise(store)))["rankings"]
     assert ranking["basis"].split("; ")[1] == f"{said} finished all repetitions of all"
 
 
@@ -344,14 +342,14 @@ def test_who_leads_is_said_of_those_that_finished(tmp_path: Path) -> None:
 def test_a_large_leading_group_is_counted(tmp_path: Path) -> None:
     agents = [Ref("Uniform", {"n": n}, f"agent {n}") for n in range(9)]
     store = folder(tmp_path / "few", [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)
-    (card,) = overview_page(make_site(summarise(store)))["tasks"]
+    (card,) = overview_page(Site(summarise(store)))["tasks"]
     assert card["leading"] == [], "one repetition tells nobody apart"
     store = Store(tmp_path / "more")
     for agent in agents:  # which do equally well
         for repetition in range(6):
             frame = trace(60, 0.3, np.random.default_rng(repetition))
             store.write(record(Ref("GPBandit/RKHS-v0"), agent, repetition, frame=frame))
-    site = make_site(summarise(store))
+    site = Site(summarise(store))
     (card,) = overview_page(site)["tasks"]
     assert len(card["leading"]) == 6
     assert card["leading"][:5] == site.best_agents("RKHS")[:5]
@@ -363,16 +361,13 @@ def test_text_of_docstrings_is_escaped_with_its_code_marked() -> None:
     assert prose("a lone ` stays <b>") == "a lone ` stays &lt;b&gt;"
 
 
-def test_code_of_others_is_on_no_page(tmp_path: Path) -> None:
+def test_an_agent_of_others_is_described_as_such(tmp_path: Path) -> None:
     folder(tmp_path, [Ref("GPBandit/RKHS-v0")], [Ref("Uniform"), Ref(f"{__name__}:Mine", label="Mine")], repetitions=2)
     build_page(tmp_path, theory=False)
-    codes = {path.name for path in (tmp_path / "site" / "code").iterdir()}
-    assert codes == {"code-agents-baselines-uniform.html"}
     page = (tmp_path / "site" / "agent-mine.html").read_text()
     assert "not a part of this project" in page
     assert "Mine alone." in page
-    uniform = (tmp_path / "site" / "code" / "code-agents-baselines-uniform.html").read_text()
-    assert "class Uniform(" in uniform
+    assert "not a part of this project" not in (tmp_path / "site" / "agent-uniform.html").read_text()
 
 
 class Mine(Agent):

@@ -17,7 +17,7 @@ from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.paper import _text_latex, draw_intervals, draw_panels, escape_latex, metric_panels, paper_style
-from leaderboards.show.shared import make_site
+from leaderboards.show.shared import Site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def test_log_axes_have_a_few_plain_labels_and_no_minor_ones(values: list[float],
 def test_inference_regret_has_intervals_unless_agents_are_many(tmp_path: Path) -> None:
     for n, filled in ((3, True), (11, False)):
         agents = [Ref("GP-UCB", {"width": float(w)}, f"width {w}") for w in range(1, n + 1)]
-        site = make_site(summarise(folder(tmp_path / str(n), [Ref("GPBandit/RKHS-v0")], agents, repetitions=3)))
+        site = Site(summarise(folder(tmp_path / str(n), [Ref("GPBandit/RKHS-v0")], agents, repetitions=3)))
         (chart,) = metric_panels(site, METRICS["inference_regret"])
         assert chart is not None
         assert {line.high is not None for line in chart.lines} == {filled}
@@ -125,7 +125,7 @@ def test_inference_regret_has_intervals_unless_agents_are_many(tmp_path: Path) -
 @pytest.mark.slow
 def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_path: Path) -> None:
     store = folder(tmp_path, agents=AGENTS, repetitions=6)
-    site = make_site(summarise(store))
+    site = Site(summarise(store))
     chosen = site.of({"EpsGreedy", "GP-UCB"})
     assert list(chosen.styles) == ["EpsGreedy", "GP-UCB"]
     (overall,) = chosen.overall.values()
@@ -146,7 +146,7 @@ def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_pa
 def test_p_values_are_corrected_for_the_pairs_with_rivals_alone(tmp_path: Path) -> None:
     widths = [Ref("GP-UCB", {"width": w}, f"width {w:g}") for w in (0.5, 1.0, 2.0, 4.0)]
     store = folder(tmp_path, agents=[Ref("Uniform"), *widths], repetitions=8)
-    site = make_site(summarise(store))
+    site = Site(summarise(store))
     shown = {"width 0.5", "width 1", "width 2", "width 4"}
     among, against = site.of(shown), site.of(shown, {"width 1"})
     for task in site.summary.tasks:

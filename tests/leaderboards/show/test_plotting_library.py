@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.show import plotting_library
+from leaderboards.show import build
 
 THEIRS = resources.files("plotly") / "package_data" / "plotly.min.js"
 
 
 def test_ours_before_that_of_plotly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plotting_library, "_OURS", tmp_path / "plotly.min.js")
-    assert plotting_library.plotting_library() == THEIRS
+    monkeypatch.setattr(build, "_STATIC", tmp_path)
+    assert build.plotting_library() == THEIRS
     (tmp_path / "plotly.min.js").write_text("ours")
-    assert plotting_library.plotting_library() == tmp_path / "plotly.min.js"
+    assert build.plotting_library() == tmp_path / "plotly.min.js"
 
 
 def test_without_either_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plotting_library, "_OURS", tmp_path / "plotly.min.js")
+    monkeypatch.setattr(build, "_STATIC", tmp_path)
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(ImportError, match=r"pages draw with plotly.min.js, .* pip install -e \. in the checkout"):
-        plotting_library.plotting_library()
+        build.plotting_library()

@@ -13,8 +13,7 @@ import pytest
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.spec import Ref
-from leaderboards.score.criteria import LEAST_TASKS
-from leaderboards.score.kinds import BATCHES, SEQUENTIAL, STATED, batching
+from leaderboards.score.criteria import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
 from leaderboards.score.profile import grouped
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import summarise
@@ -22,7 +21,7 @@ from leaderboards.show import build_page
 from leaderboards.show.agent import agent_page
 from leaderboards.show.overview import _card, score_tables
 from leaderboards.show.scores import of_task
-from leaderboards.show.shared import NOT_TOLD, TOLD, Site, make_site
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.store.store import Store
 from tests.browser import PHONE, Open
 from tests.leaderboards.folders import POWERS, record
@@ -49,7 +48,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(scored: Path) -> Site:
-    return make_site(summarise(Store(scored)))
+    return Site(summarise(Store(scored)))
 
 
 @pytest.mark.no_cover
@@ -112,7 +111,7 @@ def test_agents_of_one_score_have_one_position_where_criteria_disagree(tmp_path:
                 facts={"optimum": 1.0, MEAN_GAP: 1.0},
             )
             store.write(one)
-    (table,) = score_tables(make_site(summarise(store)))
+    (table,) = score_tables(Site(summarise(store)))
     positions = {row.name: [cell.sort for cell in row.cells] for row in table.disagreements}
     assert {agent: found[:2] for agent, found in positions.items()} == {"c": [3, 1], "d": [4, 1]}
     assert [found[-1] for found in positions.values()] == [3, 2]
@@ -138,7 +137,7 @@ def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path
         for agent in (Ref("Uniform"), Ref("Random")):
             store.write(replace(one, spec=replace(one.spec, agent=agent)))
     summary = replace(summarise(store), against="core-v2", rivals=frozenset({"Random"}))
-    (table,) = score_tables(make_site(summary))
+    (table,) = score_tables(Site(summary))
     assert [(row.name, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
 
 
@@ -192,7 +191,7 @@ def test_a_group_beside_no_other_makes_no_profile(tmp_path: Path) -> None:
             store.write(replace(record(env, agent, 0), facts={"optimum": 1.0, MEAN_GAP: 1.0}))
     summary = summarise(store)
     assert list(grouped(summary, {})) == ["many_dimensions"]
-    assert make_site(summary).groups == {}
+    assert Site(summary).groups == {}
 
 
 def test_rivals_are_in_order_of_their_rank(site: Site) -> None:
@@ -208,8 +207,8 @@ def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> No
         for repetition in range(2):
             store.write(record(env, agent, repetition))
     summary = summarise(store)
-    last = [agent for agent in make_site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
-    site = make_site(replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {last}))
+    last = [agent for agent in Site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
+    site = Site(replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {last}))
     assert last not in site.best_agents("RKHS")[:8]
     drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS")["drawing"]))
     assert set(drawn) == {*site.best_agents("RKHS")[:8], "Uniform", last}

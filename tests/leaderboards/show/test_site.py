@@ -19,7 +19,7 @@ from leaderboards.score.comparison import compare
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.format import signed
-from leaderboards.show.shared import make_site
+from leaderboards.show.shared import Site
 from leaderboards.store.store import Store
 from tests.browser import DESKTOP, PHONE, Open, picture
 from tests.leaderboards.folders import Failure, folder
@@ -187,7 +187,7 @@ def test_agents_are_ranked_anew_on_what_filters_leave(site: Path, open_page: Ope
         page.get_by_label("Family").select_option("drawn functions")
         page.wait_for_function("document.querySelector('.basis').textContent.startsWith('Ranks rest on 2')")
         summary = summarise(Store(site))
-        found = make_site(summary).over(["RKHS", "GPSample"])
+        found = Site(summary).over(["RKHS", "GPSample"])
         assert found is not None
         rows = part.locator("tbody tr", has=page.locator("td.rank .value"))
         names = rows.locator("th a").all_inner_texts()
@@ -339,7 +339,7 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
 @pytest.mark.parametrize("pair", [("GP-BUCB", EVIL), ("GP-BUCB", "Uniform"), ("Uniform", "GP-UCB, narrow")])
 def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: Open, pair: tuple[str, str]) -> None:
     summary = summarise(Store(real))
-    rankings = make_site(summary).rankings
+    rankings = Site(summary).rankings
     scripts = [path.read_text() for path in (real / "site" / "compare").iterdir()]
     assert sum(text.count('"rows":') for text in scripts) == 5 * 4 / 2, "each pair once"
     curves = []

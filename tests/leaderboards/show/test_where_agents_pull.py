@@ -17,9 +17,8 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
-from leaderboards.show.environment import environment_page
-from leaderboards.show.repetitions import REPEATED, repetition_data
-from leaderboards.show.shared import Site, make_site
+from leaderboards.show.environment import REPEATED, environment_page, repetition_data
+from leaderboards.show.shared import Site
 from leaderboards.show.where_agents_pull import pull_data, three_digits
 from leaderboards.store.store import Store
 from tests.browser import Open
@@ -45,7 +44,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Site]:
         for agent in ("Random", "EpsGreedy") if label not in ("grid", "high") else ("Random",):
             for repetition in range(2):
                 store.write(labelled(leaderboards.run(env, agent, repetition, 200), label))
-    return store, make_site(summarise(store), theory=True)
+    return store, Site(summarise(store), theory=True)
 
 
 def data(played: tuple[Store, Site], task: str) -> dict[str, Any]:
@@ -126,12 +125,12 @@ def test_a_run_on_another_instance_is_left_out(tmp_path: Path) -> None:
     beyond.trace["action"] += 40
     other.trace["mean"] += 1.0
     store.write(beyond, other)
-    found = data((store, make_site(summarise(store), theory=True)), "GPSample")
+    found = data((store, Site(summarise(store), theory=True)), "GPSample")
     assert set(found["agents"]) == {"Random"}
 
 
 def test_single_repetitions_are_the_curves_of_the_runs(tmp_path: Path) -> None:
-    site = make_site(summarise(folder(tmp_path, repetitions=3)))
+    site = Site(summarise(folder(tmp_path, repetitions=3)))
     found = repetition_data(site, "RKHS")["metrics"]
     assert tuple(found) == REPEATED
     scores = site.summary.scores["RKHS", "GP-UCB"]
