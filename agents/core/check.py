@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from agents.core import registry
+from agents.core.answers import AgentError, check_actions, check_recommendation
 from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import PROBLEM_FIELDS, Agent, Capabilities, Feedback, Need, Pending
@@ -349,16 +351,10 @@ class _Probed:
                 changed.append("band")
         if changed:
             raise AgentCheckError(f"select: beliefs changed by selecting on {problem.name}: {', '.join(changed)}")
-        if not isinstance(actions, np.ndarray) or actions.ndim != (1 if problem.is_finite else 2):
-            kind = "indices" if problem.is_finite else f"points, shape (n, {problem.dim})"
-            raise AgentCheckError(f"select: expected a NumPy array of {kind} on {problem.name}, got {actions!r}")
-        if len(actions) > n or (len(actions) == 0 and len(pending) == 0):
-            raise AgentCheckError(f"select: {len(actions)} actions of at most {n} with {len(pending)} pending tickets")
-        if problem.is_finite:
-            if actions.dtype.kind != "i" or ((actions < 0) | (actions >= problem.n_arms)).any():
-                raise AgentCheckError(f"select: expected integer indices below {problem.n_arms}, got {actions!r}")
-        elif actions.shape[1] != problem.dim or not ((actions >= 0) & (actions <= 1)).all():
-            raise AgentCheckError(f"select: expected points of the unit cube, got {actions!r}")
+        with self._named():
+            actions = check_actions(actions, n, False, problem)
+        if len(actions) == 0 and len(pending) == 0:
+            raise AgentCheckError(f"select: expected an action on {problem.name}, got none while no ticket is pending")
         if self._offered is not None and not np.isin(actions, self._offered).all():
             offered = self._offered.tolist()
             raise AgentCheckError(f"offer: offered {offered} on {problem.name}, it selected {actions[0]}")
@@ -380,23 +376,20 @@ class _Probed:
         """Check the recommendation, which is an action of the problem, and one that is offered."""
         problem, offered = self._problem, self._offered
         found: object = self.agent.recommend()
-        if problem.is_finite:
-            is_index = isinstance(found, (int, np.integer)) and not isinstance(found, bool)
-            if not is_index or not 0 <= int(found) < problem.n_arms:  # type: ignore[call-overload]
-                raise AgentCheckError(
-                    f"recommend: expected an index below {problem.n_arms} on {problem.name}, got {found!r}"
-                )
-            if offered is not None and found not in offered:
-                raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it recommended {found}")
-        elif (
-            not isinstance(found, np.ndarray)
-            or found.shape != (problem.dim,)
-            or not ((found >= 0) & (found <= 1)).all()
-        ):
-            raise AgentCheckError(
-                f"recommend: expected a point of the unit cube, shape ({problem.dim},), on {problem.name}, got "
-                f"{found!r}"
-            )
+        with self._named():
+            if not problem.is_finite and not isinstance(found, np.ndarray):
+                raise AgentError(f"recommend: expected an array of shape ({problem.dim},), got {found!r}")
+            check_recommendation(found, problem)
+        if offered is not None and found not in offered:
+            raise AgentCheckError(f"offer: offered {offered.tolist()} on {problem.name}, it recommended {found}")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the problem in what is said of an answer."""
+        try:
+            yield
+        except AgentError as error:
+            raise AgentCheckError(f"{error} on {self._problem.name}") from None
 
 
 def _check_kept(agent: Agent, problem: Problem, played: int) -> None:

@@ -24,6 +24,7 @@ import pandas as pd
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
+from agents.core.answers import AgentError, check_actions, check_recommendation
 from agents.core.turns import Turns
 from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
@@ -51,13 +52,10 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import (
     AGENT,
     ENVIRONMENT,
-    AgentError,
     EnvError,
     IncompatibleError,
     RunTimeout,
-    check_actions,
     check_offer,
-    check_recommendation,
     check_step,
     incompatibility,
     raised_by,

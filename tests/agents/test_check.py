@@ -142,7 +142,7 @@ def test_a_recommendation_that_is_no_arm(found: object) -> None:
         def recommend(self) -> int:
             return found  # type: ignore[return-value]
 
-    with pytest.raises(AgentCheckError, match=r"recommend: expected an index below 12 on twelve arms, got"):
+    with pytest.raises(AgentCheckError, match=r"recommend: expected an index in \[0, 12\), got .* on twelve arms$"):
         agents.check_agent(Astray)
 
 
@@ -152,7 +152,7 @@ def test_a_recommendation_that_is_no_point(found: object) -> None:
         def recommend(self) -> np.ndarray:
             return found  # type: ignore[return-value]
 
-    with pytest.raises(AgentCheckError, match=r"recommend: expected a point of the unit cube, shape \(2,\), on box"):
+    with pytest.raises(AgentCheckError, match=r"recommend: expected .* of shape \(2,\).*, got .* on box$"):
         agents.check_agent(Astray)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agents.core.answers import AgentError, check_actions, check_recommendation
 from gpbandit_envs.problem import Problem
-from leaderboards.play.protocol_checks import AgentError, check_actions, check_recommendation
 
 ARMS = Problem(name="arms", dim=1, arms=np.linspace(0, 1, 10)[:, None])
 BOX = Problem(name="box", dim=2)
