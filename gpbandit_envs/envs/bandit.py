@@ -22,7 +22,7 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxF
 from gpbandit_envs.functions.rows import DrawnRows
 from gpbandit_envs.problem import Certificate, Problem
 
-__all__ = ["METADATA", "BanditEnv", "BoxEnv", "FiniteArmEnv", "as_points"]
+__all__ = ["METADATA", "BanditEnv", "BoxEnv", "FiniteArmEnv", "as_arms", "as_points"]
 
 METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
@@ -252,27 +252,13 @@ class FiniteArmEnv(BanditEnv):
         return 0, reward, False, False, info
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        means: np.ndarray = self.function.mean[self._indices(actions)]
+        means: np.ndarray = self.function.mean[as_arms(actions, 0, self._n_arms)]
         return means
 
     def _no_arm(self, action: Any) -> Exception:
         """The error of an action that is no index of an arm."""
         kind = ValueError if hasattr(action, "__index__") and np.ndim(action) == 0 else TypeError
         return kind(f"action: expected an integer in [0, {self._n_arms}), got {action!r}")
-
-    def _indices(self, actions: Any) -> Int[np.ndarray, "*shape"]:
-        """The actions as an array of indices of arms.
-
-        Raises:
-            TypeError, ValueError: if they are none.
-        """
-        arms = np.asarray(actions)
-        if arms.dtype.kind not in "iu" and arms.size:
-            raise TypeError(f"action: expected integers in [0, {self._n_arms}), got {actions!r}")
-        arms = arms.astype(np.int64, copy=False)
-        if arms.size and not (arms.min() >= 0 and arms.max() < self._n_arms):
-            raise ValueError(f"action: expected integers in [0, {self._n_arms}), got {actions!r}")
-        return arms
 
     def _use(self, function: ArmFunction) -> None:
         self._costs, self._reward_of = self.recipe.costs, self.recipe.noise.reward
@@ -334,12 +320,27 @@ class BoxEnv(BanditEnv):
         self._evaluate = function.evaluate
 
 
-def as_points(action: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """`action` as points of the unit cube.
+def as_arms(actions: Any, low: int, high: int) -> Int[np.ndarray, "*shape"]:
+    """`actions` as an array of indices of arms in `[low, high)`.
+
+    Raises:
+        TypeError, ValueError: if they are none.
+    """
+    arms = np.asarray(actions)
+    if arms.dtype.kind not in "iu" and arms.size:
+        raise TypeError(f"action: expected integers in [{low}, {high}), got {actions!r}")
+    arms = arms.astype(np.int64, copy=False)
+    if arms.size and not (arms.min() >= low and arms.max() < high):
+        raise ValueError(f"action: expected integers in [{low}, {high}), got {actions!r}")
+    return arms
+
+
+def as_points(action: Any, shape: tuple[int, ...], low: Any = 0, high: Any = 1) -> np.ndarray:
+    """`action` as points of the unit cube, or between other bounds.
 
     Raises:
         TypeError: if it is no array of numbers.
-        ValueError: if its shape is wrong, or a coordinate is NaN or outside [0, 1].
+        ValueError: if its shape is wrong, or a coordinate is NaN or outside.
     """
     try:
         x = np.asarray(action, dtype=np.float64)
@@ -349,6 +350,6 @@ def as_points(action: Any, shape: tuple[int, ...]) -> np.ndarray:
         if action is None:
             raise TypeError(f"action: expected numbers of shape {shape}, got None")
         raise ValueError(f"action: expected shape {shape}, got {x.shape}")
-    if not ((x >= 0) & (x <= 1)).all():
-        raise ValueError(f"action: expected coordinates in [0, 1], got {action!r}")
+    if not ((x >= low) & (x <= high)).all():
+        raise ValueError(f"action: expected coordinates in [{low}, {high}], got {action!r}")
     return x

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from jaxtyping import Float, Int8
 
-from gpbandit_envs.envs.bandit import FiniteArmEnv
+from gpbandit_envs.envs.bandit import FiniteArmEnv, as_arms
 from gpbandit_envs.envs.episodes import reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
@@ -96,7 +96,7 @@ class ContextualArmEnv(FiniteArmEnv):
             gymnasium.error.ResetNeeded: before the first `reset`.
         """
         mask = self.action_masks()
-        arms = self._indices(actions)
+        arms = as_arms(actions, 0, self._n_arms)
         if not mask[arms].all():
             raise ValueError(f"actions: expected arms that are offered, got {arms[mask[arms] == 0][0]}")
         assert self._offer is not None

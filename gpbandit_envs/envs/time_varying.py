@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.envs.bandit import FiniteArmEnv
+from gpbandit_envs.envs.bandit import FiniteArmEnv, as_arms
 from gpbandit_envs.envs.episodes import reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.vector import FiniteArmVectorEnv
@@ -71,7 +71,7 @@ class TimeVaryingArmEnv(FiniteArmEnv):
         return self.best_mean
 
     def mean(self, actions: Any) -> Float[np.ndarray, " n"]:
-        means: np.ndarray = self._current.mean[self._indices(actions)]
+        means: np.ndarray = self._current.mean[as_arms(actions, 0, self._n_arms)]
         return means
 
     def regret(self, actions: Any) -> Float[np.ndarray, " n"]:

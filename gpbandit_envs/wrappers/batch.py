@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 from gpbandit_envs.arguments import positive_int, shown
 from gpbandit_envs.channels import Channel
-from gpbandit_envs.envs.bandit import BanditEnv
+from gpbandit_envs.envs.bandit import BanditEnv, as_arms, as_points
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BatchFeedback"]
@@ -121,21 +120,6 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         """Raise what the environment would raise at the first action that is wrong."""
         space = self._each
         if isinstance(space, gym.spaces.Discrete):
-            low, high = int(space.start), int(space.start + space.n)
-            for action in actions:
-                try:
-                    inside = low <= index(action) < high
-                except TypeError:
-                    raise TypeError(f"action: expected integers in [{low}, {high}), got {action!r}") from None
-                if not inside:
-                    raise ValueError(f"action: expected integers in [{low}, {high}), got {action!r}")
-            return
-        shape = (self.batch_size, *space.shape)
-        try:
-            points = np.asarray(actions, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"action: expected numbers of shape {shape}, got {actions!r}") from None
-        if points.shape != shape:
-            raise ValueError(f"action: expected shape {shape}, got {points.shape}")
-        if not ((points >= space.low) & (points <= space.high)).all():
-            raise ValueError(f"action: expected points of {space}, got {actions!r}")
+            as_arms(actions, int(space.start), int(space.start + space.n))
+        else:
+            as_points(actions, (self.batch_size, *space.shape), space.low, space.high)
