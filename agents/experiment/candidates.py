@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 
 from agents.core.protocol import Action
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, nil, plain
-from gpbandit_envs.arguments import LARGEST, did_you_mean
+from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.domain import Dimension
 
@@ -206,12 +206,10 @@ class Candidates:
         """Which candidates have these values.
 
         Raises:
-            ValueError: if there is no such column or value, or no candidate has all of them.
+            ValueError: if there is no such value, or no candidate has all of them.
         """
         found = np.ones(len(self.points), bool)
         for name, value in fixed.items():
-            if name not in self.names:
-                raise ValueError(f"fixed: no parameter {name!r}; {did_you_mean(name, self.names, cutoff=0.5)}")
             wanted = self._canonical(name, value)
             mine = np.array([self._canonical(name, each[name]) == wanted for each in self.points])
             if not mine.any():
@@ -221,16 +219,12 @@ class Candidates:
             raise ValueError(f"fixed: no candidate of the table has {dict(fixed)!r}, though each value occurs")
         return found
 
-    def stated(self, point: Any) -> tuple[Point, int]:
-        """The candidate that a point names, and its action; raises as `arm`."""
-        return self.proposed(self.arm(point))
-
     def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
         """Which actions are `action`."""
         return [i for i, each in enumerate(actions) if each == action]
 
-    def arm(self, point: Any) -> int:
-        """The index of a candidate.
+    def stated(self, point: Any) -> tuple[Point, int]:
+        """The candidate that a point names, and its action.
 
         Raises:
             TypeError: if `point` is no dict.
@@ -240,7 +234,7 @@ class Candidates:
         names.check_names(point)
         found = self._index.get(self._key(point))
         if found is not None:
-            return found
+            return self.proposed(found)
         for name in self.names:
             wanted = self._canonical(name, point[name])
             if not any(self._canonical(name, each[name]) == wanted for each in self.points):

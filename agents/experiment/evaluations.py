@@ -110,12 +110,8 @@ def outcomes_in(
 ) -> Iterator[tuple[int, Point, Outcomes | None]]:
     """The rows of a table: number, point, and outcomes; None for one that failed.
 
-    Args:
-        frame: The table; its index holds the numbers of its rows.
-        names: The outcomes.
-        failures: Whether rows without any outcome failed. Where the table has the column `status` of
-            `Experiment.results`, that says it: rows that are open or withdrawn are left out, unless they have outcomes.
-        table: What the table is called in messages.
+    With `failures`, rows without any outcome failed. Where the table has the column `status` of `Experiment.results`,
+    that says it: rows that are open or withdrawn are left out, unless they have outcomes. Messages call it `table`.
 
     Raises:
         ValueError: if the table has no column for an outcome, or one is no finite number, or stands in a row that

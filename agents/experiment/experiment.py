@@ -1,7 +1,8 @@
 """Experiments of one's own, by asking and telling, in true units and names.
 
 `ask` makes a copy of the policy that knows all that has been told, lets it choose around the points that are open, and
-keeps the copy; `tell` notes what came of a point.
+keeps the copy; `tell` notes what came of a point. This is no `agents.turns`: there each action is evaluated before the
+next, in the order chosen, while a person tells points in any order, withdraws some, and tells others that nobody asked.
 
 Beside this file: `setup`, what an experiment begins with; `parameters`, `constraints` and `candidates`, what can be
 tried; `region`, what constraints leave of ranges, drawn from by `polytope` and searched by `feasible`; `goals`, what is
@@ -536,7 +537,8 @@ class Experiment:
         found = part.predict(X)
         if found is None:
             raise ValueError(f"agent: {self._id!r} has no model to predict with")
-        half_width = np.full(len(X), np.nan) if _has_no_scale(part) else found[1]
+        has_no_scale = isinstance(part, LearnedAgent) and len(np.unique(part.y)) < 2  # all that it was told are equal
+        half_width = np.full(len(X), np.nan) if has_no_scale else found[1]
         return self._history.in_units(found[0], self.goals[j]), half_width
 
     def check(self, outcome: str | None = None) -> Check:
@@ -752,11 +754,6 @@ class Experiment:
 def _part(agent: Agent | SeveralOutcomes, j: int) -> Agent:
     """The policy of the j-th outcome."""
     return agent.parts[j] if isinstance(agent, SeveralOutcomes) else agent
-
-
-def _has_no_scale(agent: Agent) -> bool:
-    """Whether a policy that learns the scale of outcomes has seen none yet: all that it was told are equal."""
-    return isinstance(agent, LearnedAgent) and len(np.unique(agent.y)) < 2
 
 
 def _near(points: np.ndarray, failed: Sequence[Action]) -> Bool[np.ndarray, " n"]:

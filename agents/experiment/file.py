@@ -32,13 +32,7 @@ _SCHEMAS = (1, 2)  # 2 where there are constraints, goals or fixed values, of wh
 
 
 def write(path: Path, choices: Region | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
-    """Write an experiment, whole or not at all.
-
-    Args:
-        path: The file.
-        choices: What can be tried.
-        setup: The other arguments with which it was made.
-        events: What came then.
+    """Write an experiment, whole or not at all: what can be tried, its other arguments, and what came then.
 
     Raises:
         TypeError: if a setting of the policy has no JSON form.

@@ -21,13 +21,7 @@ __all__ = ["front_of", "middle_of"]
 def front_of(
     averages: Sequence[tuple[Point, Outcomes, int]], goals: Sequence[Goal], names: Sequence[str]
 ) -> pd.DataFrame:
-    """The points that no other beats; see `Experiment.pareto`.
-
-    Args:
-        averages: Every point, with its outcomes and its number.
-        goals: What is wanted of each outcome.
-        names: The parameters.
-    """
+    """The points that no other beats, of those with their outcomes and numbers; see `Experiment.pareto`."""
     import pandas as pd
 
     objectives = [goal for goal in goals if goal.direction is not None]
@@ -41,13 +35,7 @@ def front_of(
 
 
 def middle_of(front: pd.DataFrame, goals: Sequence[Goal], names: Sequence[str]) -> Point:
-    """The point of the front that dominates the largest volume above the worst of each outcome in it.
-
-    Raises:
-        ValueError: if the front is empty.
-    """
-    if len(front) == 0:
-        raise ValueError("pareto: expected a point that keeps to all limits, got none yet")
+    """The point of the front that dominates the largest volume above the worst of each outcome in it."""
     Y = np.column_stack([goal.sign * front[goal.name] for goal in goals if goal.direction is not None])
     extent = np.ptp(Y, axis=0)
     shares = (Y - Y.min(axis=0)) / np.where(extent > 0, extent, 1.0)

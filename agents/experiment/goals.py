@@ -10,14 +10,8 @@ from typing import Any, Literal
 
 __all__ = ["Goal", "as_goals"]
 
-_DIRECTIONS: Mapping[str, Literal["max", "min"]] = {
-    "max": "max",
-    "maximise": "max",
-    "maximize": "max",
-    "min": "min",
-    "minimise": "min",
-    "minimize": "min",
-}
+_BOTH: tuple[Literal["max", "min"], ...] = ("max", "min")
+_DIRECTIONS = {f"{word}{end}": word for word in _BOTH for end in ("", "imise", "imize")}
 _EXPECTED = "expected 'max', 'min', a limit such as '<= 40', or both, as in ('min', '<= 40')"
 
 
@@ -90,16 +84,15 @@ def _goal(name: str, given: Any) -> Goal:
     direction: Literal["max", "min"] | None = None
     limit: tuple[str, float] | None = None
     for part in parts:
-        if not isinstance(part, str):
-            raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
-        match = re.fullmatch(r"\s*(<=|>=)\s*(\S+)\s*", part)
+        match = re.fullmatch(r"\s*(<=|>=)\s*(\S+)\s*", str(part))
         number = _number(match.group(2)) if match else None
+        word = _DIRECTIONS.get(part.strip().lower()) if isinstance(part, str) else None
         if match and number is not None and limit is None:
             limit = (match.group(1), number)
-        elif part.strip().lower() in _DIRECTIONS and direction is None:
-            direction = _DIRECTIONS[part.strip().lower()]
+        elif word is not None and direction is None:
+            direction = word
         else:
-            raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
+            parts = []
     if not parts:
         raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
     if direction and limit and limit[0] != {"max": ">=", "min": "<="}[direction]:

@@ -112,17 +112,12 @@ class Check:
             return f"In part: {error}, but its intervals are too narrow, with {inside} of {n} outcomes inside."
         return f"Yes: {error}, and {inside} of {n} outcomes lie within their {_LEVEL:.0%} intervals."
 
-    def _seldom_lines(self) -> list[str]:
-        if not self.seldom:
-            return []
-        listed = ", ".join(f"{name} {n}".replace(" ", "\0") for name, n in self.seldom.items())
-        told = f"  seen less than {_SELDOM} times {listed}; ask(n, fixed=...) tries one"
-        return textwrap.wrap(told, 100, subsequent_indent=" " * 24)
-
     def __repr__(self) -> str:
         n = len(self.predictions)
         # A name and its number stay in one line.
         lengths = ", ".join(f"{name} {value:.2g}".replace(" ", "\0") for name, value in self.lengthscales.items())
+        listed = ", ".join(f"{name} {n}".replace(" ", "\0") for name, n in self.seldom.items())
+        seldom = f"  seen less than {_SELDOM} times {listed}; ask(n, fixed=...) tries one"
         lines = [
             f"{self.outcome}: {n} outcomes, each predicted from the others"
             + ("" if self.points == n else f", those at its own point left out; {self.points} different points"),
@@ -130,25 +125,14 @@ class Check:
             f"  within 95 % interval  {int(self.inside.sum())} of {n}",
             f"  learnt noise          {self.noise_std:.3g}",
             *textwrap.wrap(f"  learnt lengthscales   {lengths}", 100, subsequent_indent=" " * 24),
-            *self._seldom_lines(),
+            *(textwrap.wrap(seldom, 100, subsequent_indent=" " * 24) if self.seldom else ()),
             self.verdict,
         ]
         return "\n".join(lines).replace("\0", " ")
 
 
 def check_of(agent: Agent, id: str, history: History, goal: Goal, parameters: Parameters) -> Check:
-    """The check of a policy that knows all that has been told.
-
-    Args:
-        agent: The policy.
-        id: What it is called.
-        history: What was told.
-        goal: The outcome, with what is wanted of it.
-        parameters: What varies.
-
-    Raises:
-        ValueError: if there is no outcome yet, or the policy has no single Gaussian process that it learnt.
-    """
+    """The check of a policy, called `id`, that knows all that has been told; raises as `Experiment.check`."""
     import pandas as pd
 
     learned, posterior = _posterior_of(agent, id)
@@ -171,17 +155,13 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, parameters: Pa
         len(set(groups[done].tolist())),
         sqrt(posterior.lam),
         dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
-        _fewest_outcomes(learned),
+        max(_FEWEST, _PER_LENGTHSCALE * learned.problem.dim, learned.design_size if learned.in_initial_design else 0),
         {name: seen[name] for name in parameters.categories if seen[name] < _SELDOM},
     )
 
 
 def _posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
-    """A policy with one posterior whose kernel it has learnt, and that posterior.
-
-    Raises:
-        ValueError: if it has none; the message says why.
-    """
+    """A policy with one posterior whose kernel it has learnt, and that posterior; raises if it has none."""
     if not isinstance(agent, LearnedAgent):
         raise ValueError(f"check: {id!r} does not learn a kernel, expected a policy that does, such as 'MAP-BUCB'")
     if not isinstance(agent.posterior, GPRegression):
@@ -189,11 +169,6 @@ def _posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:
             f"check: {id!r} averages over many kernels, expected a policy with a single one, such as 'MAP-BUCB'"
         )
     return agent, agent.posterior
-
-
-def _fewest_outcomes(agent: LearnedAgent) -> int:
-    """Different points below which nothing is judged: ten, three per lengthscale, and until a kernel is estimated."""
-    return max(_FEWEST, _PER_LENGTHSCALE * agent.problem.dim, agent.design_size if agent.in_initial_design else 0)
 
 
 def _root_mean_square(values: pd.Series[float]) -> float:

@@ -88,7 +88,10 @@ class Parameter:
             for i, label in enumerate(self.labels):
                 if _same(label, value, self._nil):
                     return float(i)
-            raise ValueError(f"{self.name}: expected one of {self._listed()}, got {value!r}{self._hint(value)}")
+            hint = did_you_mean(value, [label for label in self.labels if isinstance(label, str)], "")
+            listed = ", ".join(map(repr, self.labels[:12]))
+            listed += f", ... ({len(self.labels)} in all)" if len(self.labels) > 12 else ""
+            raise ValueError(f"{self.name}: expected one of {listed}, got {value!r}{f'; {hint}' if hint else ''}")
         kind = "an integer" if d.integer else "a number"
         low, high = (int(d.low), int(d.high)) if d.integer else (d.low, d.high)
         refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {value!r}")
@@ -121,10 +124,6 @@ class Parameter:
         number = self.number(value)
         return self.value(number) if self.dimension.levels else number
 
-    def _listed(self) -> str:
-        shown = [repr(label) for label in self.labels[:12]]
-        return ", ".join([*shown, f"... ({len(self.labels)} in all)"] if len(self.labels) > 12 else shown)
-
     @property
     def values(self) -> tuple[Any, ...]:
         """Its levels, all of them.
@@ -137,11 +136,6 @@ class Parameter:
         if self.dimension.levels is None:
             raise ValueError(f"{self.name}: expected a parameter with levels, got a range")
         return tuple(range(int(self.dimension.low), int(self.dimension.high) + 1))
-
-    def _hint(self, value: Any) -> str:
-        names = [label for label in self.labels if isinstance(label, str)]
-        hint = did_you_mean(value, names, "")
-        return f"; {hint}" if hint else ""
 
     def to_spec(self) -> dict[str, Any]:
         """JSON form: its labels, or else its range."""

@@ -41,16 +41,9 @@ def import_plotly() -> tuple[ModuleType, Any]:
 def outcome_figure(
     results: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal], best: Mapping[str, Float[np.ndarray, " n"]]
 ) -> go.Figure:
-    """Every outcome in the order of evaluation with the best so far, and in one panel per parameter.
+    """Every outcome of `Experiment.results` in its order, and in one panel per parameter.
 
-    Args:
-        results: One row per evaluation, with its parameters, its outcomes (NaN where there are none) and its status.
-        names: The parameters.
-        goals: What is wanted of each outcome.
-        best: Of each outcome with a direction, the best after each evaluation that has outcomes.
-
-    Raises:
-        ImportError: if Plotly is not installed.
+    `best` has of each outcome with a direction the best after each evaluation that has outcomes.
     """
     go, make_subplots = import_plotly()
     rows = -(-len(names) // COLUMNS)
@@ -102,16 +95,7 @@ def _add_outcome(
 
 
 def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Goal]) -> go.Figure:
-    """Outcomes against each other, with the front of the best and the limits: a panel for each pair with a direction.
-
-    Args:
-        outcomes: A row a point, with its outcomes.
-        front: Those of the best.
-        goals: What is wanted of each outcome, two or more.
-
-    Raises:
-        ImportError: if Plotly is not installed.
-    """
+    """Outcomes against each other, with the front of the best and the limits: a panel for each pair of goals."""
     go, make_subplots = import_plotly()
     wanted = [goal for goal in goals if goal.direction is not None]
     pairs = list(combinations(wanted if len(wanted) > 1 else goals, 2))

@@ -33,10 +33,6 @@ def importance(parameters: Parameters, lengthscales: Sequence[float]) -> dict[st
 
     Over the range of a number it is `1 / lengthscale`; from one value of a category to another, with a coordinate for
     each, the root of the mean square of theirs, times `sqrt(2)`, the distance.
-
-    Args:
-        parameters: The parameters.
-        lengthscales: One for each coordinate of the unit cube.
     """
     out, start = {}, 0
     for each in parameters.all:
@@ -83,19 +79,8 @@ def model_figure(
 ) -> go.Figure:
     """A slice through a point for each parameter, with the band; the shares; and a contour of two parameters.
 
-    Args:
-        parameters: What varies.
-        region: What constraints leave; None for everything.
-        point: What the slices go through.
-        predict: The model.
-        results: What was evaluated.
-        outcome: The outcome that is modelled.
-        shares: How much each parameter matters, see `importance`; empty if that is not known.
-        pair: Two parameters that are numbers for the contour; None for the two that matter most.
-
-    Raises:
-        ImportError: if Plotly is not installed.
-        ValueError: if the pair is none of two parameters that are numbers.
+    Without a region everything is allowed; without shares (see `importance`) no parameter matters more; without a pair
+    the two numbers that matter most have the contour. Raises as `Experiment.plot_model`.
     """
     go, make_subplots = import_plotly()
     numeric = [each.name for each in parameters.all if not each.dimension.choices]

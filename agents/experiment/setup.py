@@ -75,12 +75,6 @@ def as_choices(
 
 
 def _as_constraints(constraints: Sequence[Any], outcomes: Sequence[str]) -> list[Constraint]:
-    """The constraints of `constraints`.
-
-    Raises:
-        TypeError: if they are no list, or one is none.
-        ValueError: if one is about an outcome.
-    """
     if isinstance(constraints, (str, Linear, Forbidden)) or not isinstance(constraints, Iterable):
         raise TypeError(f"constraints: expected a list of them, got {constraints!r}; [...] around it makes it one")
     found = [as_constraint(each) for each in constraints]
@@ -121,16 +115,7 @@ def begin(
     goals: Sequence[Goal],
     prior_mean: float = 0.0,
 ) -> Agent | SeveralOutcomes:
-    """A policy at the start of the experiment, or one for each of several outcomes.
-
-    Args:
-        id: The id of the policy.
-        settings: Its settings.
-        problems: What it plays on, with what is known of each outcome.
-        seed: Of its random numbers.
-        choices: What can be tried.
-        goals: What is wanted of each outcome.
-        prior_mean: What is expected of an outcome.
+    """A policy at the start of the experiment; one for each of several outcomes, of which each has a problem.
 
     Raises:
         ValueError: if there is none of that id, or it cannot play on the problem, or not for several outcomes.

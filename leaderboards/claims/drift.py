@@ -14,65 +14,41 @@ __all__ = ["CLAIMS"]
 
 _FAST, _SLOW, _STILL, _JUMPS = "drift 0.01", "drift 0.001", "no drift", "change points"
 _OURS = "The paper bounds the regret of the policy; the comparison is ours."
-_NOT_PLAYED = "The statement is ours: the paper plays no function that stays as it is."
-# Name, policy, that which it does better than, task, statement, paper, note.
-_BETTER = (
-    (
+
+
+def _better(name: str, a: str, b: str, task: str, statement: str, paper: str = "", note: str = "") -> Claim:
+    text = f"cumulative regret of {a} less that of {b}, over the latter's mean ({task})"
+    figure = more_regret(a, b, row=f"{{}}@{task}".format, text=text)
+    return Claim(name, "abstract", statement, figure, LESS, quick=name == "tv-beats-gp-ucb", paper=paper, note=note)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    _better(
         "tv-beats-gp-ucb",
-        ("TV-GP-UCB", "GP-UCB", _FAST),
+        *("TV-GP-UCB", "GP-UCB", _FAST),
         "TV-GP-UCB significantly outperforms GP-UCB, which treats stale and fresh data alike.",
-        ("", ""),
     ),
-    (
+    _better(
         "tv-beats-gp-ucb-slow",
-        ("TV-GP-UCB, 0.001", "GP-UCB", _SLOW),
+        *("TV-GP-UCB, 0.001", "GP-UCB", _SLOW),
         "TV-GP-UCB outperforms GP-UCB where the function drifts slowly.",
-        ("", ""),
     ),
-    (
+    _better(
         "r-beats-gp-ucb",
-        ("R-GP-UCB", "GP-UCB", _FAST),
+        *("R-GP-UCB", "GP-UCB", _FAST),
         "R-GP-UCB significantly outperforms GP-UCB, which treats stale and fresh data alike.",
-        ("", ""),
     ),
-    (
+    _better(
         "tv-beats-r",
-        ("TV-GP-UCB", "R-GP-UCB", _FAST),
+        *("TV-GP-UCB", "R-GP-UCB", _FAST),
         "The gradual forgetting of TV-GP-UCB does better than the sharp resetting of R-GP-UCB.",
-        ("", ""),
     ),
-    (
+    _better(
         "gp-ucb-beats-tv-without-drift",
-        ("GP-UCB", "TV-GP-UCB", _STILL),
+        *("GP-UCB", "TV-GP-UCB", _STILL),
         "Where the function stays as it is GP-UCB does better than TV-GP-UCB: forgetting has a price.",
-        ("", _NOT_PLAYED),
+        note="The statement is ours: the paper plays no function that stays as it is.",
     ),
-    (
-        "window-beats-gp-ucb",
-        ("SW-GP-UCB", "GP-UCB", _JUMPS),
-        "A sliding window does better than GP-UCB where the function changes.",
-        ("zhou-shroff", _OURS),
-    ),
-    (
-        "restarts-beat-gp-ucb",
-        ("R-GP-UCB", "GP-UCB", _JUMPS),
-        "Restarts do better than GP-UCB where the function changes.",
-        ("zhou-shroff", _OURS),
-    ),
-    (
-        "weights-beat-gp-ucb",
-        ("WGP-UCB", "GP-UCB", _JUMPS),
-        "Weights that fade do better than GP-UCB where the function changes.",
-        ("deng", ""),
-    ),
-    (
-        "weights-beat-window",
-        ("WGP-UCB", "SW-GP-UCB", _FAST),
-        "In many cases weights that fade do better than earlier methods, such as a sliding window.",
-        ("deng", ""),
-    ),
-)
-_BOUNDS = (
     Claim(
         "regret-is-linear",
         "section 4, the lower bound",
@@ -96,16 +72,28 @@ _BOUNDS = (
         ),
         MORE,
     ),
+    _better(
+        "window-beats-gp-ucb",
+        *("SW-GP-UCB", "GP-UCB", _JUMPS),
+        "A sliding window does better than GP-UCB where the function changes.",
+        *("zhou-shroff", _OURS),
+    ),
+    _better(
+        "restarts-beat-gp-ucb",
+        *("R-GP-UCB", "GP-UCB", _JUMPS),
+        "Restarts do better than GP-UCB where the function changes.",
+        *("zhou-shroff", _OURS),
+    ),
+    _better(
+        "weights-beat-gp-ucb",
+        *("WGP-UCB", "GP-UCB", _JUMPS),
+        "Weights that fade do better than GP-UCB where the function changes.",
+        "deng",
+    ),
+    _better(
+        "weights-beat-window",
+        *("WGP-UCB", "SW-GP-UCB", _FAST),
+        "In many cases weights that fade do better than earlier methods, such as a sliding window.",
+        "deng",
+    ),
 )
-
-
-def _better(name: str, rows: tuple[str, str, str], statement: str, more: tuple[str, str]) -> Claim:
-    a, b, task = rows
-    text = f"cumulative regret of {a} less that of {b}, over the latter's mean ({task})"
-    figure = more_regret(a, b, row=f"{{}}@{task}".format, text=text)
-    paper, note = more
-    return Claim(name, "abstract", statement, figure, LESS, quick=name == "tv-beats-gp-ucb", paper=paper, note=note)
-
-
-_COMPARED = tuple(_better(*row) for row in _BETTER)
-CLAIMS: tuple[Claim, ...] = (*_COMPARED[:5], *_BOUNDS, *_COMPARED[5:])

@@ -22,7 +22,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least
 from leaderboards.claims.measures import first, of_runs, share
 from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import drawn
+from leaderboards.claims.truth import drawn, told
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import paired_difference
@@ -36,11 +36,8 @@ def play(
     problem: Problem, f: Float[np.ndarray, " A"], noise: Float[np.ndarray, " T"], lazy: bool
 ) -> tuple[Int[np.ndarray, " T"], int]:
     """The arms that GP-BUCB pulls in batches of `BATCH`, and how many variances it computes."""
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    assert problem.noise_std is not None
-    X, lam = problem.arms, problem.noise_std**2
-    K = problem.kernel(X, X)
+    X, kernel, noise_std = told(problem)
+    lam, K = noise_std**2, kernel(X, X)
     L = np.zeros((len(noise), len(noise)))
     arms, computed = np.zeros(len(noise), np.int64), 0
     variance, mean, width = K.diagonal().copy(), np.zeros(len(X)), 0.0
@@ -58,7 +55,7 @@ def play(
             y = f[arms[:t]] + noise[:t]
             if t:
                 mean = K[:, arms[:t]] @ np.linalg.solve(L[:t, :t].T, solve_lower(L[:t, :t], y[:, None])[:, 0])
-            context = WidthContext(t + 1, len(X), lam, problem.noise_std, norm_bound=1.0, delta=1 / len(noise))
+            context = WidthContext(t + 1, len(X), lam, noise_std, norm_bound=1.0, delta=1 / len(noise))
             width = FiniteBayes()(context)
         if lazy:
             score = mean + width * np.sqrt(variance)
@@ -87,8 +84,7 @@ def _measured(seed: np.random.SeedSequence) -> dict[str, dict[str, float]]:
     rng = np.random.default_rng(seed)
     env = Ref("GPBandit/GPSample-v0", {"kernel": {"name": "matern", "nu": 2.5, "lengthscale": 0.1}})
     problem, f = drawn(env, HORIZON, int(rng.integers(2**31)))
-    assert problem.noise_std is not None
-    noise, pulled, found = rng.normal(0.0, problem.noise_std, HORIZON), {}, {}
+    noise, pulled, found = rng.normal(0.0, told(problem)[2], HORIZON), {}, {}
     for name in ("lazy", "eager"):
         start = time.process_time()
         pulled[name], computed = play(problem, f, noise, name == "lazy")

@@ -29,7 +29,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least, at_most
 from leaderboards.claims.measures import first, of_runs, share
 from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import drawn
+from leaderboards.claims.truth import drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import mean_interval, paired_difference
 
@@ -76,12 +76,10 @@ class Task:
 
     def play(self, agent: Agent, seed: int) -> Iterator[Batch]:
         """The batches of a run."""
-        problem = self.problem
-        assert problem.kernel is not None
-        assert problem.arms is not None
-        agent.reset(problem, np.random.default_rng(seed))
-        exact, end = ExactPosterior(problem.kernel, problem.arms, 1.0), 0
-        play = turns(agent, problem, horizon=HORIZON)
+        X, kernel, _ = told(self.problem)
+        agent.reset(self.problem, np.random.default_rng(seed))
+        exact, end = ExactPosterior(kernel, X, 1.0), 0
+        play = turns(agent, self.problem, horizon=HORIZON)
         for evaluation in play:
             t = evaluation.ticket
             if t == end:
@@ -170,10 +168,8 @@ def printed_bkb_bound(t: int, d_eff: float) -> float:
 
 def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
     """The gain of the batches of GP-BUCB with the `C` of Theorem 1, and its regret over the bound, at every t."""
-    problem = task.problem
-    assert problem.kernel is not None
-    assert problem.arms is not None
-    gamma = largest_gain(greedy_information(problem.kernel, problem.arms, 1.0, HORIZON).gain, 1.0, 1.0)
+    X, kernel, _ = told(task.problem)
+    gamma = largest_gain(greedy_information(kernel, X, 1.0, HORIZON).gain, 1.0, 1.0)
     bound_on_gain = gain_within_batch(gamma, B)
     agent, arms, largest = agents.make("GP-BUCB", delta=DELTA, batch_size=B), np.zeros(0, np.int64), 0.0
     for batch in task.play(agent, seed):
@@ -197,8 +193,7 @@ def bpe_run(task: Task, seed: int) -> dict[str, float]:
 
 
 def _covers(agent: Agent, task: Task) -> float:
-    assert task.problem.arms is not None
-    band = agent.predict(task.problem.arms)
+    band = agent.predict(told(task.problem)[0])
     assert band is not None
     mean, half = band
     return float((np.abs(task.f - mean) <= half).all())

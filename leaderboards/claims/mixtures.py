@@ -25,7 +25,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import LESS, Claim, Figure, at_most
 from leaderboards.claims.measures import more_regret
 from leaderboards.claims.runs import NotPlayedError, Runs
-from leaderboards.claims.truth import of_each
+from leaderboards.claims.truth import of_each, told
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "Ratios", "ratios"]
@@ -63,12 +63,10 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
         arms: The pulls, shape (T,).
         rewards: Their feedback, shape (T,).
     """
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    assert problem.noise_std
+    X, kernel, noise_std = told(problem)
     assert problem.norm_bound is not None
-    lam, band, least = problem.noise_std**2, DualMixture(), 1e-9 * math.sqrt(problem.kernel.diag(problem.arms).max())
-    dual = DualArms(ExactPosterior(problem.kernel, problem.arms, lam), band.grid)
+    lam, band, least = noise_std**2, DualMixture(), 1e-9 * math.sqrt(kernel.diag(X).max())
+    dual = DualArms(ExactPosterior(kernel, X, lam), band.grid)
     largest = np.zeros(4)
     for t, (arm, reward) in enumerate(zip(arms.tolist(), rewards.tolist())):
         for posterior in dual.posteriors:
@@ -78,7 +76,7 @@ def ratios(problem: Problem, mean: Float[np.ndarray, " A"], arms: np.ndarray, re
             t=t + 2,
             n_arms=problem.n_arms,
             lam=lam,
-            noise_std=problem.noise_std,
+            noise_std=noise_std,
             norm_bound=problem.norm_bound,
             delta=1 / len(arms),
             prior_variance=float(plain.rows.prior.max()),

@@ -66,14 +66,11 @@ def _judged(claim: Claim, kept: Mapping[str, Any] | None, runs: Runs | None) -> 
 
 def runs_in(folder: Path, found: Experiment) -> Runs:
     """The runs of an experiment that are in a folder, of whatever repetitions."""
-    suite = load_suite(found.name).model_copy(update={"repetitions": _most(folder), "source": ""})
-    specs = list(suite.specs())
-    return Runs.read(Store(folder), rows_of(specs, len(suite.environments) > 1), specs, found.columns)
-
-
-def _most(folder: Path) -> int:
     store = Store(folder)
-    return min(_MOST, 1 + max(store.entry(key).spec.repetition for key in store.done_keys()))
+    most = min(_MOST, 1 + max(store.entry(key).spec.repetition for key in store.done_keys()))
+    suite = load_suite(found.name).model_copy(update={"repetitions": most, "source": ""})
+    specs = list(suite.specs())
+    return Runs.read(store, rows_of(specs, len(suite.environments) > 1), specs, found.columns)
 
 
 def main(name: str, folder: str = "") -> None:

@@ -23,7 +23,7 @@ from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from leaderboards.claims.claim import Claim, at_least
 from leaderboards.claims.measures import first, of_runs
 from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import drawn
+from leaderboards.claims.truth import drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import bounded_interval, paired_difference
 
@@ -60,14 +60,12 @@ def study(repetitions: int, seed: int = 0) -> Runs:
 def _measured(seed: np.random.SeedSequence) -> dict[str, dict[str, float]]:
     rng, found = np.random.default_rng(seed), {}
     problem, f = drawn(Ref("GPBandit/VarianceStarvation-v0"), max(EVALUATIONS), int(rng.integers(2**31)))
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    assert problem.noise_std is not None
-    left = int((problem.arms[:, 0] <= 0.5).sum())
+    X, kernel, noise_std = told(problem)
+    left = int((X[:, 0] <= 0.5).sum())
     for t in EVALUATIONS:
         arms = rng.integers(left, size=t)
-        y = f[arms] + rng.normal(0.0, problem.noise_std, t)
-        for name, variance, mean in _posteriors(problem.kernel, problem.arms, problem.noise_std**2, arms, y, rng):
+        y = f[arms] + rng.normal(0.0, noise_std, t)
+        for name, variance, mean in _posteriors(kernel, X, noise_std**2, arms, y, rng):
             sd = np.sqrt(variance[left:])
             covered = float((np.abs(f - mean)[left:] <= _BAND * sd).mean())
             found[f"{name}, t = {t}"] = {"covered": covered, "sd": float(sd.mean())}

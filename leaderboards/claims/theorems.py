@@ -30,7 +30,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_most
 from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import truth
+from leaderboards.claims.truth import told, truth
 from leaderboards.play.measures import batch_lengths
 from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import Interval, mean_interval
@@ -76,13 +76,10 @@ def task_problem() -> Problem:
 
 @functools.cache
 def _task() -> _Task:
-    problem = task_problem()
-    assert problem.kernel is not None
-    assert problem.arms is not None
-    assert problem.noise_std is not None
-    assert problem.norm_bound is not None
-    kappa2 = float(problem.kernel.diag(problem.arms).max())
-    return _Task(problem.arms, problem.kernel, problem.noise_std**2, problem.norm_bound, kappa2)
+    X, kernel, noise_std = told(task_problem())
+    norm = task_problem().norm_bound
+    assert norm is not None
+    return _Task(X, kernel, noise_std**2, norm, float(kernel.diag(X).max()))
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.runs import Runs
 from leaderboards.play.build import build_env
@@ -17,7 +18,15 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.streams import env_seed
 from leaderboards.play.suite import load_suite
 
-__all__ = ["drawn", "of_each", "truth"]
+__all__ = ["drawn", "of_each", "told", "truth"]
+
+
+def told(problem: Problem) -> tuple[Float[np.ndarray, "A d"], Kernel, float]:
+    """Arms, kernel and noise (its standard deviation) of a problem that states them."""
+    assert problem.arms is not None
+    assert problem.kernel is not None
+    assert problem.noise_std is not None
+    return problem.arms, problem.kernel, problem.noise_std
 
 
 def drawn(env: Ref, horizon: int, seed: int) -> tuple[Problem, Float[np.ndarray, " A"]]:
