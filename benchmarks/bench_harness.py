@@ -27,8 +27,7 @@ from leaderboards.play.build import build_env
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_on, run_spec, stated_problem
-from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.spec import Ref, RunSpec, env_seed, generator
 from leaderboards.store.run_file import open_table, write_table
 from leaderboards.store.store import Store
 from leaderboards.work.executors import LocalExecutor

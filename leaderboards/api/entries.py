@@ -17,7 +17,7 @@ import agents as policies
 from agents import Agent
 from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.play.build import AgentLike, check_as_made, describe_env, given_agent
-from leaderboards.play.feedback import inside_feedback
+from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.spec import canonical_json, describe
 from leaderboards.play.suite import AgentEntry, EnvironmentEntry, Suite, SuiteError, load_suite, parse_suite
 

@@ -19,7 +19,7 @@ from leaderboards.audit.measure import ALPHA
 from leaderboards.audit.run_audit import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import check_as_made, describe_agent, describe_env, horizon_of
-from leaderboards.play.feedback import inside_feedback
+from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.spec import RunSpec
 from leaderboards.score.statistics import LEVEL, Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary

@@ -23,8 +23,7 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import IncompatibleError
 from leaderboards.play.record import Text
 from leaderboards.play.run import Loop, begin
-from leaderboards.play.spec import RunSpec
-from leaderboards.play.streams import generator
+from leaderboards.play.spec import RunSpec, generator
 from leaderboards.score.scores import subsample_times
 from leaderboards.score.theory import MOST_PULLS, bound_at
 from leaderboards.verify.verify import compare

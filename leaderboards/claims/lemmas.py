@@ -33,31 +33,12 @@ from leaderboards.claims.truth import drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import mean_interval, paired_difference
 
-__all__ = ["CLAIMS", "HORIZON", "Batch", "Task", "apart", "draw_task", "shrunk", "study"]
+__all__ = ["CLAIMS", "HORIZON", "Task", "apart", "draw_task", "shrunk", "study"]
 
 HORIZON, DELTA, B, C, QBAR, NORM = 600, 0.05, 5, 2.0, 10.0, 5.0
 _ALPHA = 3.0  # (1 + eps) / (1 - eps) at eps = 1/2
 _LOG = math.log(4 * HORIZON / DELTA)
 _TASK: Mapping[str, Any] = {"n_arms": 200, "dim": 2, "lengthscale": 0.3, "norm": NORM, "noise_std": 1.0}
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A batch that is picked and not yet answered.
-
-    Attributes:
-        t: Evaluations before it.
-        arms: Its arms, shape `(n,)`.
-        agent: The policy, whose posterior is that of the start of the batch.
-        exact: The exact posterior of all pulls before it.
-        last: Whether the horizon ends it.
-    """
-
-    t: int
-    arms: Int[np.ndarray, " n"]
-    agent: Agent
-    exact: ExactPosterior
-    last: bool
 
 
 @dataclass(frozen=True)
@@ -74,8 +55,8 @@ class Task:
     f: Float[np.ndarray, " A"]
     noise: Float[np.ndarray, " T"]
 
-    def play(self, agent: Agent, seed: int) -> Iterator[Batch]:
-        """The batches of a run."""
+    def play(self, agent: Agent, seed: int) -> Iterator[tuple[int, Int[np.ndarray, " n"], ExactPosterior]]:
+        """Each batch of a run when it is picked: evaluations before it, its arms, the exact posterior of all before."""
         X, kernel, _ = told(self.problem)
         agent.reset(self.problem, np.random.default_rng(seed))
         exact, end = ExactPosterior(kernel, X, 1.0), 0
@@ -84,7 +65,7 @@ class Task:
             t = evaluation.ticket
             if t == end:
                 arms, end = play.actions[t : play.chosen].copy(), play.chosen
-                yield Batch(t, arms, agent, exact, end >= HORIZON)
+                yield t, arms, exact
                 distinct, counts = np.unique(arms, return_counts=True)
                 exact.update(distinct, counts.astype(np.float64), np.zeros(len(distinct)))
             evaluation.tell(self.f[evaluation.action] + self.noise[t])
@@ -119,24 +100,24 @@ def sketched_run(task: Task, id: str, seed: int) -> dict[str, float]:
     """Figures of a run of BBKB, whose batches end by the rule of Lemma 1, or of Lemma 3 for `BBKB-GlobalLocal`."""
     agent = agents.make(id, width="practical", delta=DELTA, c=C, qbar=QBAR, draws="pull")
     found = {"accuracy": 1.0, "lemma 1": 0.0, "lemma 3": 0.0, "lemma 6": 0.0, "ratio": 1.0, "short": 0.0}
-    for batch in task.play(agent, seed):
-        if batch.t == 0:
+    for t, picks, posterior in task.play(agent, seed):
+        if t == 0:
             continue
         sketch = agent.posterior  # type: ignore[attr-defined]
-        lev, exact = sketch.variance, batch.exact.variance
+        lev, exact = sketch.variance, posterior.variance
         found["accuracy"] = max(found["accuracy"], apart(lev, exact))
-        if not batch.last:
-            found["short"] = max(found["short"], (C - 1) / (3 * float(exact.max())) / len(batch.arms))
-        for n in {len(batch.arms) // 2, len(batch.arms) - 1, len(batch.arms)} - {0}:
-            arms = batch.arms[:n]
+        if t + len(picks) < HORIZON:  # which ends the last batch
+            found["short"] = max(found["short"], (C - 1) / (3 * float(exact.max())) / len(picks))
+        for n in {len(picks) // 2, len(picks) - 1, len(picks)} - {0}:
+            arms = picks[:n]
             covariance = sketch.reducible_covariance(arms, np.arange(len(lev)))
             ratio = shrunk(lev, covariance, arms)
-            own = shrunk(exact, batch.exact.covariance(arms), arms)
+            own = shrunk(exact, posterior.covariance(arms), arms)
             total = 1 + lev[arms].sum()
             found["lemma 1"] = max(found["lemma 1"], float(ratio.max() / total))
             found["lemma 3"] = max(found["lemma 3"], float((ratio / (1 + (covariance**2).sum(axis=0) / lev)).max()))
             found["lemma 6"] = max(found["lemma 6"], float(own.max() / (3 * total)))
-            if n < len(batch.arms):  # the last pick may cross the threshold
+            if n < len(picks):  # the last pick may cross the threshold
                 found["ratio"] = max(found["ratio"], float(ratio.max()))
     return found
 
@@ -145,15 +126,15 @@ def bkb_run(task: Task, seed: int) -> dict[str, float]:
     """Figures of a run of BKB, with the bounds of its theorems at eps = 1/2."""
     agent = agents.make("BKB", delta=DELTA, qbar=QBAR, draws="pull")
     accuracy, size, dimension, R, bound = 1.0, 0.0, 0.0, 0.0, 0.0
-    for batch in task.play(agent, seed):
-        if batch.t:
-            sketch, exact = agent.posterior, batch.exact  # type: ignore[attr-defined]
+    for t, arms, exact in task.play(agent, seed):
+        if t:
+            sketch = agent.posterior  # type: ignore[attr-defined]
             d_eff = exact.effective_dimension()
             accuracy = max(accuracy, apart(sketch.variance, exact.variance))
             size = max(size, len(sketch.dictionary) / (QBAR * d_eff))
             dimension = max(dimension, d_eff / (2 * exact.information_gain))
-            bound = max(bound, R / printed_bkb_bound(batch.t, d_eff))
-        R += float(task.regrets[batch.arms].sum())
+            bound = max(bound, R / printed_bkb_bound(t, d_eff))
+        R += float(task.regrets[arms].sum())
     return {"accuracy": accuracy, "size": size, "dimension": dimension, "bound": bound, "regret": R}
 
 
@@ -172,11 +153,10 @@ def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
     gamma = largest_gain(greedy_information(kernel, X, 1.0, HORIZON).gain, 1.0, 1.0)
     bound_on_gain = gain_within_batch(gamma, B)
     agent, arms, largest = agents.make("GP-BUCB", delta=DELTA, batch_size=B), np.zeros(0, np.int64), 0.0
-    for batch in task.play(agent, seed):
-        open_ = batch.arms[:-1]
-        K = batch.exact.covariance(open_)[:, open_]
-        largest = max(largest, 0.5 * float(np.linalg.slogdet(np.eye(len(open_)) + K)[1]))
-        arms = np.concatenate([arms, batch.arms])
+    for _, picks, exact in task.play(agent, seed):
+        K = exact.covariance(picks[:-1])[:, picks[:-1]]
+        largest = max(largest, 0.5 * float(np.linalg.slogdet(np.eye(len(K)) + K)[1]))
+        arms = np.concatenate([arms, picks])
     t = np.arange(1.0, HORIZON + 1)
     width = rkhs_width(gamma, NORM, 1.0, DELTA, 1.0)
     bound = gp_ucb_bound(t, width, gamma, 1.0, 1.0, math.exp(bound_on_gain))
@@ -186,8 +166,8 @@ def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
 def bpe_run(task: Task, seed: int) -> dict[str, float]:
     """Whether every mean was inside BPE's band at the end of every batch, with the batch's own data."""
     agent, held = agents.make("BPE", delta=DELTA), 1.0
-    for batch in task.play(agent, seed):
-        if batch.t:
+    for t, _, _ in task.play(agent, seed):
+        if t:
             held = min(held, _covers(agent, task))
     return {"held": min(held, _covers(agent, task))}
 
@@ -202,7 +182,7 @@ def _covers(agent: Agent, task: Task) -> float:
 def gp_ucb_run(task: Task, seed: int) -> dict[str, float]:
     """Regret of GP-UCB with the width of its theorem."""
     played = task.play(agents.make("GP-UCB", delta=DELTA), seed)
-    return {"regret": float(sum(task.regrets[batch.arms].sum() for batch in played))}
+    return {"regret": float(sum(task.regrets[arms].sum() for _, arms, _ in played))}
 
 
 def study(repetitions: int, seed: int = 0) -> Runs:

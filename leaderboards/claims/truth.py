@@ -14,8 +14,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.claims.runs import Runs
 from leaderboards.play.build import build_env
 from leaderboards.play.run import stated_problem
-from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.streams import env_seed
+from leaderboards.play.spec import Ref, RunSpec, env_seed
 from leaderboards.play.suite import load_suite
 
 __all__ = ["drawn", "of_each", "told", "truth"]

@@ -313,11 +313,8 @@ def not_here(spec: RunSpec, code: Path | None = None) -> str | None:
     """Why this process cannot build the agent or the environment of `spec`; None if it may.
 
     For commands that are given away from the folder in which the runs were played. Nothing is imported: a module that
-    is found may still fail, and then says so itself. Plugins are to be loaded before.
-
-    Args:
-        spec: A run.
-        code: A folder in which worker processes find modules that this one does not; None for none.
+    is found may still fail, and then says so itself. Plugins are to be loaded before. Worker processes find modules in
+    the folder `code` besides.
     """
     for kind, ref, known in (("agent", spec.agent, agents.registered()), ("environment", spec.env, gym.registry)):
         if not ref.rebuildable:
@@ -447,7 +444,8 @@ def load_class(id: str) -> object:
         return load_entry_point(id)
     except ValueError:
         known = vars(sys.modules[module]) if module in sys.modules and attribute else {}
-        there = [name for name, value in known.items() if _is_defined(value, module)]
+        classes = {name: value for name, value in known.items() if isinstance(value, type) and issubclass(value, Agent)}
+        there = [name for name, value in classes.items() if value.__module__ == module]  # and not imported there
         if not there:
             raise
         hint = did_you_mean(attribute, there, f"its agents are {', '.join(there)}")
@@ -458,11 +456,6 @@ def load_class(id: str) -> object:
         raise ValueError(
             f"agent: {id!r} names a module that is neither in this folder nor installed ({error})"
         ) from None
-
-
-def _is_defined(value: object, module: str) -> bool:
-    """Whether `value` is a class of agents that the module itself defines."""
-    return isinstance(value, type) and issubclass(value, Agent) and value.__module__ == module
 
 
 def env_spec(id: str) -> gym.envs.registration.EnvSpec:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -16,19 +15,8 @@ from leaderboards.play.spec import RunSpec
 __all__ = ["Saved", "Saving", "Watch", "Watcher"]
 
 
-@dataclass(frozen=True)
-class Saved:
-    """The state of a run between two turns.
-
-    Attributes:
-        env: The environment.
-        agent: The agent's `state_dict()`.
-        loop: What `Loop.state_dict` gave.
-    """
-
-    env: gym.Env[Any, Any]
-    agent: Any
-    loop: Any
+Saved = tuple[gym.Env[Any, Any], Any, Any]
+"""The state of a run between two turns: its environment, the agent's `state_dict()`, and what `Loop.state_dict` is."""
 
 
 @runtime_checkable

@@ -67,14 +67,9 @@ class IsolatedAgent(Agent):
         try:
             self._ask("confine", [folder.absolute() for folder in hidden])
             about = self._ask("build", ref)
-            self.__dict__["capabilities"] = Capabilities(
-                frozenset(about["domains"]),
-                about["batch"],
-                bool(about["delayed"]),
-                frozenset(about["needs"]),
-                bool(about["contexts"]),
-            )
-            self._stated = frozenset(about["stated"])
+            sets = {name: frozenset(about.pop(name)) for name in ("domains", "needs", "stated")}
+            self._stated = sets.pop("stated")
+            self.__dict__["capabilities"] = Capabilities(**about, **sets)
         except BaseException:
             self.close()
             raise
@@ -156,7 +151,7 @@ def _encoded(found: Any) -> Any:
         return found.item()
     if isinstance(found, Mapping):
         return {"mapping": [[_encoded(name), _encoded(value)] for name, value in found.items()]}
-    return [_encoded(value) for value in found] if isinstance(found, list | tuple) else found
+    return [_encoded(value) for value in found] if isinstance(found, list | tuple | frozenset) else found
 
 
 def _decoded(told: Any) -> Any:
@@ -179,14 +174,7 @@ def _about(agent: Agent) -> dict[str, Any]:
     capabilities: object = getattr(agent, "capabilities", None)
     if not isinstance(capabilities, Capabilities):
         raise TypeError(f"capabilities: expected an agents.Capabilities, got {capabilities!r}")
-    return {
-        "domains": sorted(capabilities.domains),
-        "batch": capabilities.batch,
-        "delayed": capabilities.delayed,
-        "needs": sorted(capabilities.needs),
-        "contexts": capabilities.contexts,
-        "stated": sorted(agent.arguments_state()),
-    }
+    return {**vars(capabilities), "stated": agent.arguments_state()}
 
 
 def _serve() -> None:

@@ -29,13 +29,9 @@ _SLACK = 1e-5  # relative, of a regret: an environment may compute in single pre
 class Oracle:
     """Regret of any action on an instance, for scoring only and hidden from agents; NaN where it is unknown.
 
-    Args:
-        problem: The problem description.
-        optimum: Best mean; None if unknown.
-        means: Noise-free means: of all arms, shape `(A,)`, or on a box a function of points `(n, d)`; None if unknown.
-        certificate: Certified numbers of the instance, if it has any.
-        now: Regrets of actions in the coming step, where they differ from step to step; None where they do not.
-        gap: What `mean_gap` returned.
+    It is made of the best mean and the noise-free means (of all arms, shape `(A,)`, or on a box a function of points
+    `(n, d)`), certified numbers, `now`, the regrets of actions in the coming step where these differ from step to step,
+    and what `mean_gap` returned; None for what is unknown.
 
     Attributes:
         known: Whether there are regrets.
@@ -162,13 +158,7 @@ def mean_gap(
     """Best mean less the mean over all arms, or over the box; None where that is not known or costs an experiment.
 
     Uniform sampling of T evaluations has an expected cumulative regret of T times this. Of arms it is exact; of a box
-    it is the mean over 4,096 points of Sobol's sequence.
-
-    Args:
-        env: The environment after `reset`.
-        problem: Its problem description.
-        optimum: Best mean of the instance.
-        means: Noise-free means of all arms, or of points of the unit cube, shape `(n, d)`.
+    it is the mean over 4,096 points of Sobol's sequence. `means` are as of `Oracle`.
     """
     played: Any = env.unwrapped
     if getattr(played, "regret_changes", False):  # the best action differs from step to step

@@ -11,8 +11,7 @@ import pandas as pd
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from agents import Agent
-from agents.core.answers import AgentError
-from agents.core.turns import Turns
+from agents.core.turns import AgentError, Turns
 from gpbandit_envs.arguments import shown
 from gpbandit_envs.datasets.errors import DataError, FetchError
 from leaderboards.play.spec import LONGEST_NAME, RunSpec

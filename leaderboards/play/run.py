@@ -24,8 +24,7 @@ import pandas as pd
 
 import agents
 from agents import Actions, Agent, Feedback, Pending
-from agents.core.answers import AgentError, check_actions, check_recommendation
-from agents.core.turns import Turns
+from agents.core.turns import AgentError, Turns, check_actions, check_recommendation
 from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
@@ -44,7 +43,6 @@ from leaderboards.play.build import (
     layers,
     pinned,
 )
-from leaderboards.play.feedback import inside_feedback, stated_with
 from leaderboards.play.hooks import Saved, Saving, Watch
 from leaderboards.play.oracle import Oracle
 from leaderboards.play.plugins import load_plugins
@@ -58,11 +56,12 @@ from leaderboards.play.protocol_checks import (
     check_offer,
     check_step,
     incompatibility,
+    inside_feedback,
     raised_by,
+    stated_with,
 )
 from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
-from leaderboards.play.spec import RunSpec, describe
-from leaderboards.play.streams import env_seed, generator
+from leaderboards.play.spec import RunSpec, describe, env_seed, generator
 
 __all__ = [
     "NO_OPTIMUM",
@@ -111,7 +110,7 @@ def begin(
         EnvError: if the environment does not describe its problem.
         Exception: whatever building or resetting either side raises; an environment that was built here is closed.
     """
-    given = saved.env if saved is not None else env
+    given = env if saved is None else saved[0]
     with ENVIRONMENT:
         played = build_env(spec.built, spec.horizon) if given is None else given
     try:
@@ -128,8 +127,8 @@ def begin(
         channel = as_channel(spec.feedback).queue(generator(spec, "delay"), most)
         loop = Loop(played, agent, problem, channel, spec.horizon)
         if saved is not None:
-            agent.load_state_dict(saved.agent)
-            loop.load_state_dict(saved.loop)
+            agent.load_state_dict(saved[1])
+            loop.load_state_dict(saved[2])
         elif problem.contexts:
             loop.offer(loop.offered(info))
     except BaseException:
@@ -268,14 +267,9 @@ def run_spec(
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
-    What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`.
-
-    Args:
-        spec: The run.
-        checkpoint: Where its state is kept.
-        isolated_from: Folders hidden from the agent, which then plays in a process of its own without the environment,
-            and keeps no state; None for an agent beside the environment.
-        watch: Looks on. The time that it takes is not the run's.
+    What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`. The time
+    that a watch takes is not the run's. With `isolated_from`, folders that are hidden from it, the agent plays in a
+    process of its own without the environment, and keeps no state.
     """
     started = perf_counter()
     with ExitStack() as built:
@@ -419,19 +413,8 @@ def policy_clock() -> float:
 class Loop:
     """A run in progress, which may stop after any turn and resume: turns of an agent, checked, timed and traced.
 
-    The agent sees the problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone.
-
-    Args:
-        env: After `reset`.
-        agent: After `reset` on `problem`.
-        problem: The problem description that the agent gets.
-        queue: Decides when feedback arrives.
-        horizon: Number of evaluations.
-
-    Attributes:
-        turns: The turns; what they call of the agent goes through this object.
-        trace: A row for each evaluation so far.
-        oracle: The regret of any action.
+    The agent sees the problem, rewards, costs and failures; `info["oracle"]` goes to the trace alone. Environment and
+    agent are reset before. What `turns` call of the agent goes through this object.
     """
 
     def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, queue: Queue, horizon: int) -> None:

@@ -1,4 +1,10 @@
-"""The spec of a run: a frozen record with a canonical JSON form, whose hash is the run's key and file name."""
+"""The spec of a run: a frozen record with a canonical JSON form, whose hash is the run's key and file name.
+
+Random streams are keyed by their purpose: root seed, environment as it is built, repetition and name. Neither the agent
+nor the horizon nor the feedback model enters, so in repetition r all agents face the same function, noise, delays and
+costs, and differences between agents are paired (common random numbers). Distinct keys give independent streams: the
+key is hashed into the entropy of a `SeedSequence`, never added to a seed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,19 @@ from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import OWN
 from leaderboards.text import visible
 
-__all__ = ["LONGEST_NAME", "MOST_RUNS", "Ref", "RunSpec", "canonical_json", "describe", "task_key"]
+__all__ = [
+    "LONGEST_NAME",
+    "MOST_RUNS",
+    "Ref",
+    "RunSpec",
+    "canonical_json",
+    "describe",
+    "env_seed",
+    "generator",
+    "keyed",
+    "stream",
+    "task_key",
+]
 
 LONGEST_NAME = 200
 """Most characters of a label or of a column's name, which stands in hundreds of places of the pages."""
@@ -29,6 +47,7 @@ MOST_RUNS = 1_000_000
 
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53
+_SEED_BITS = 63  # what fits a signed 64-bit integer, which seeds are stored as
 _LARGEST_SEED = 2**128 - 1  # the entropy that NumPy's SeedSequence draws
 
 
@@ -279,3 +298,40 @@ def _whole(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _whole(entry) for name, entry in value.items()}
     return value
+
+
+# ---- random streams ----
+
+
+def stream(spec: RunSpec, name: str) -> np.random.SeedSequence:
+    """The stream `name` of the repetition that `spec` belongs to."""
+    return _sequence(_key(spec, name))
+
+
+def generator(spec: RunSpec, name: str) -> np.random.Generator:
+    """A generator on the stream `name`."""
+    return np.random.Generator(np.random.PCG64(stream(spec, name)))
+
+
+def keyed(key: list[Any]) -> np.random.Generator:
+    """A generator that belongs to JSON values."""
+    return np.random.Generator(np.random.PCG64(_sequence(canonical_json(key))))
+
+
+def _key(spec: RunSpec, name: str) -> str:
+    return f"[{spec.seed},{spec.built.key},{spec.repetition},{canonical_json(name)}]"
+
+
+def _sequence(key: str) -> np.random.SeedSequence:
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"))
+
+
+def env_seed(spec: RunSpec) -> int:
+    """The integer that `env.reset(seed=...)` takes: 63 bits of the stream `"env"`."""
+    return _env_seed(_key(spec, "env"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _env_seed(key: str) -> int:
+    """The same for all agents of a board, whose runs share their instances."""
+    return int(_sequence(key).generate_state(1, np.uint64)[0] >> (64 - _SEED_BITS))

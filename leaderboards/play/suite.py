@@ -33,8 +33,7 @@ from gpbandit_envs.channels import as_channel
 from gpbandit_envs.datasets import DataError, asked_once
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
 from leaderboards.play.record import Text, data_reason
-from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, task_key
-from leaderboards.play.streams import keyed
+from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, task_key
 
 __all__ = [
     "AgentEntry",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.play.feedback import words_of
+from leaderboards.play.protocol_checks import words_of
 from leaderboards.score.frames import OverallRanking, TaskRanking, complete, overall_ranking, rank_task
 from leaderboards.score.scores import Block
 from leaderboards.score.summary import REFERENCES, Summary

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
-from leaderboards.play.feedback import words_of
+from leaderboards.play.protocol_checks import words_of
 from leaderboards.score.criteria import why_no_score
 from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS

@@ -18,8 +18,8 @@ from jaxtyping import Float
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.build import loaded_agent
-from leaderboards.play.feedback import words_of
 from leaderboards.play.measures import has_batches
+from leaderboards.play.protocol_checks import words_of
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import BEST_SO_FAR
 from leaderboards.score.scores import AgentScores

@@ -33,8 +33,7 @@ from pydantic import Field, FiniteFloat, PlainSerializer, PlainValidator, Valida
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
-from leaderboards.play.spec import LONGEST_NAME, RunSpec
-from leaderboards.play.streams import env_seed
+from leaderboards.play.spec import LONGEST_NAME, RunSpec, env_seed
 from leaderboards.store.intact import MOST_JSON, MOST_VALUES, SealError, check_parquet, seal_parquet
 from leaderboards.store.kept import KEPT, KeptAudit, KeptRun, keep
 from leaderboards.store.origin import Origin, Stored, origin

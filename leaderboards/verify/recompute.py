@@ -17,8 +17,7 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import check_step
 from leaderboards.play.record import InstanceData
 from leaderboards.play.run import instance_data, stated_problem
-from leaderboards.play.spec import RunSpec
-from leaderboards.play.streams import env_seed
+from leaderboards.play.spec import RunSpec, env_seed
 
 __all__ = ["RECOMPUTED", "Recomputed", "recompute"]
 

@@ -127,7 +127,7 @@ class Checkpoint:
             return
         seconds = self.before + started - self._started
         try:
-            state = Saved(env, agent.state_dict(), loop)
+            state = (env, agent.state_dict(), loop)
             content = _Content(self.path.stem, _identity(), made_of, self.resumed, seconds, state)
             pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # what a user's class raises when it is pickled is not only PicklingError

@@ -10,7 +10,7 @@ from agents import Capabilities
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.datasets.download import cached_only
 from leaderboards.play.build import build_agent
-from leaderboards.play.feedback import unfit_for
+from leaderboards.play.protocol_checks import unfit_for
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import build_environments_once

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.core.answers import AgentError, check_actions, check_recommendation
+from agents.core.turns import AgentError, check_actions, check_recommendation
 from gpbandit_envs.problem import Problem
 
 ARMS = Problem(name="arms", dim=1, arms=np.linspace(0, 1, 10)[:, None])

@@ -89,13 +89,10 @@ class TestUnits:
         ("setting", "levels"),
         [
             (range(20, 121, 50), [20, 70, 120]),
-            (range(120, 19, -50), [20, 70, 120]),
             (np.array([0.5, 0.1, 0.2]), [0.1, 0.2, 0.5]),
-            (np.arange(3), [0, 1, 2]),
             (np.array(["b", "a"]), ["b", "a"]),
             (np.array([20, 120]), [20, 120]),
             ((5, 20, 120), [5, 20, 120]),
-            ([20, 120, 5], [5, 20, 120]),
         ],
     )
     def test_levels_from_ranges_in_steps_and_from_arrays(self, setting: Any, levels: list[Any], tmp_path: Path) -> None:
@@ -541,7 +538,6 @@ class TestFiles:
         ("text", "message"),
         [
             ("{", "expected a file written by Experiment.save"),
-            ("[]", "expected a file written by Experiment.save"),
             ('{"format": "another"}', "expected a file written by Experiment.save"),
             (
                 '{"format": "gpbandit-envs experiment", "schema": 3}',
@@ -872,11 +868,8 @@ class TestFilesThatWereEdited:
         ("change", "message"),
         [
             (lambda c: c["setup"].pop("minimise"), "expected a setup with agent, candidates, "),
-            (lambda c: c["setup"].update(minimize=True), "expected a setup with agent, candidates, "),
-            (lambda c: c.update(setup=[]), "expected a setup with agent, candidates, "),
             (lambda c: c.pop("setup"), "expected a setup with agent, candidates, "),
             (lambda c: c.update(events=None), "expected a list of events, got None"),
-            (lambda c: c.pop("events"), "expected a list of events, got None"),
             (lambda c: c["setup"].update(parameters=None), "its setup cannot be read"),
             (lambda c: c["setup"].update(minimise="false"), "minimise: expected True or False, got 'false'"),
             (lambda c: c["setup"].update(seed="x"), "seed: expected an integer >= 0, got 'x'"),
@@ -884,9 +877,7 @@ class TestFilesThatWereEdited:
             (lambda c: c["setup"].update(agent=["MAP-UCB"]), "agent: expected an id such as 'MAP-BUCB', or a pair"),
             (lambda c: c["events"][1].update(tell=-1), "event 1 (counted from 0): expected the number of a point"),
             (lambda c: c["events"][2].update(tell=0), "event 2 (counted from 0): expected the number of a point"),
-            (lambda c: c["events"][1].update(tell=True), "event 1 (counted from 0): expected the number of a point"),
             (lambda c: c["events"].append({"withdraw": 0}), "event 4 (counted from 0): expected the number of a point"),
-            (lambda c: c["events"][1].update(failed="no"), "event 1 (counted from 0): expected an outcome or"),
             (lambda c: c["events"][1].update(failed=True), "event 1 (counted from 0): expected an outcome or"),
             (lambda c: c["events"][0].update(fixed={"y": 1}), "event 0 (counted from 0): fixed: no parameter 'y'"),
             (
@@ -1007,12 +998,6 @@ def test_points_of_a_table_that_are_refused() -> None:
         ({"x": (0, 1)}, {"data": [{"x": 1}]}, ValueError, "data: expected a column 'outcome' with the outcomes, got x"),
         (
             {"x": (0, 1)},
-            {"data": [{"x": 0.5, "outcome": 1.0}, {"x": 2, "outcome": 1.0}]},
-            ValueError,
-            "data, row 1 (counted from 0): x: expected a number from 0.0 to 1.0, got 2",
-        ),
-        (
-            {"x": (0, 1)},
             {"data": [{"x": 0.5, "outcome": 1.0}, {"x": 0.5, "outcome": 2.0}]},
             ValueError,
             "data, row 1 (counted from 0): point: {'x': 0.5} has been told already (outcome 1)",
@@ -1023,12 +1008,6 @@ def test_points_of_a_table_that_are_refused() -> None:
             ValueError,
             "data, row 0 (counted from 0): outcome: expected a number, got none; leave out rows not measured yet, or "
             "give failures=True if each row without one failed",
-        ),
-        (
-            {"x": (0, 1)},
-            {"data": [{"x": 0.5, "outcome": 1.0}, {"x": 0.5, "outcome": pd.NA}], "failures": True},
-            ValueError,
-            "data, row 1 (counted from 0): point: {'x': 0.5} has been told already (outcome 1)",
         ),
         (
             {"x": (0, 1)},
@@ -1048,18 +1027,11 @@ def test_points_of_a_table_that_are_refused() -> None:
             ValueError,
             "outcome: expected the name of a column, got 'yield'; did you mean 'Yield '?",
         ),
-        (TABLE.assign(Yield=1.0), {"outcome": "yield"}, ValueError, "got 'yield'; did you mean 'Yield'?"),
         (
             TABLE.assign(**{"yield": 1.0}),
             {"outcome": "yeild"},
             ValueError,
             "outcome: expected the name of a column, got 'yeild'; did you mean 'yield'? A setting needs a name",
-        ),
-        (
-            {"x": (0, 1)},
-            {"data": [{"x": 0.5, "outcomes": 1.0}]},
-            ValueError,
-            "outcome: expected the name of a column, got 'outcome'; did you mean 'outcomes'?",
         ),
         (TABLE.iloc[:0], {}, ValueError, "parameters: expected at least one row, got none"),
         (TABLE.iloc[[0, 1, 0]], {}, ValueError, "table: expected different candidates, got rows 0 and 2 equal"),
@@ -1090,7 +1062,6 @@ def test_points_of_a_table_that_are_refused() -> None:
         (TABLE, {"agent": "Optuna-TPE"}, ValueError, "agent: 'Optuna-TPE' does not play on tables of candidates"),
         ({"x": (0, 1), "status": ["a", "b"]}, {}, ValueError, "parameters: expected names other than 'outcome' and"),
         ({"x": (0, 1), "yield": (0, 1)}, {"outcome": "yield"}, ValueError, "columns of results(), got 'yield'"),
-        (TABLE.rename(columns={"scale": "status"}), {}, ValueError, "columns of results(), got 'status'"),
         (7, {}, TypeError, "parameters: expected a DataFrame, the path of a CSV file or a list of dicts"),
     ],
 )

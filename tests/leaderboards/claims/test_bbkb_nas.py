@@ -13,7 +13,7 @@ import leaderboards
 from leaderboards.claims.bbkb_nas import batch_growth, mean_simple, total_time
 from leaderboards.claims.measures import fewer_batches
 from leaderboards.claims.runs import Runs, rows_of
-from leaderboards.play.streams import env_seed
+from leaderboards.play.spec import env_seed
 from leaderboards.store.store import Store
 
 

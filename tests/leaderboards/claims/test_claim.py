@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from leaderboards.claims.claim import MORE, Checked, Claim, Figure, Range, at_least, at_most
-from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, TRIED, experiment
+from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, TRIED
 from leaderboards.claims.measures import (
     at_best,
     bandwidths,
@@ -360,11 +360,6 @@ def test_experiments_are_whole(name: str) -> None:
             assert np.isfinite(claim.figure(made).estimate), claim.name
 
 
-def test_unknown_experiments_are_named() -> None:
-    with pytest.raises(ValueError, match="did you mean 'bpe-f1'"):
-        experiment("bpe-f11")
-
-
 def test_every_note_of_what_was_tried_is_of_claims_that_there_are_and_in_their_notes() -> None:
     assert set(TRIED) <= set(EXPERIMENTS), "experiments"
     for name, tables in TRIED.items():
@@ -375,7 +370,3 @@ def test_every_note_of_what_was_tried_is_of_claims_that_there_are_and_in_their_n
             for claim in table["claims"]:
                 assert claim in notes, f"{name}: no claim {claim!r}"
                 assert table["text"] in notes[claim]
-
-
-def test_every_paper_has_a_claim() -> None:
-    assert {paper for one in EXPERIMENTS.values() for paper in one.papers} == set(PAPERS)

@@ -8,7 +8,7 @@ import pytest
 import agents
 from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.claims import lemmas
-from leaderboards.claims.lemmas import Batch, Task, apart, draw_task, shrunk
+from leaderboards.claims.lemmas import Task, apart, draw_task, shrunk
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +40,13 @@ def test_apart_is_the_larger_of_both_ratios() -> None:
 
 def test_batches_are_seen_before_their_feedback(task: Task) -> None:
     agent = agents.make("GP-BUCB", batch_size=50, width=1.0)
-    seen: list[Batch] = []
-    for batch in task.play(agent, 0):
-        if batch.t == 100:
-            pulled = np.concatenate([one.arms for one in seen])
-            np.testing.assert_allclose(batch.exact.variance, posterior(task, pulled).variance, rtol=1e-9)
-        seen.append(batch)
-    assert [batch.t for batch in seen] == list(range(0, lemmas.HORIZON, 50))
-    assert [batch.last for batch in seen] == [False] * 11 + [True]
+    seen: list[tuple[int, np.ndarray]] = []
+    for t, arms, exact in task.play(agent, 0):
+        if t == 100:
+            pulled = np.concatenate([arms for _, arms in seen])
+            np.testing.assert_allclose(exact.variance, posterior(task, pulled).variance, rtol=1e-9)
+        seen.append((t, arms))
+    assert [(t, len(arms)) for t, arms in seen] == [(t, 50) for t in range(0, lemmas.HORIZON, 50)]
 
 
 def test_a_band_that_misses_and_a_sketch_that_is_wrong_are_found(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,13 +79,19 @@ def test_stable_claims_agree(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert len((tmp_path / "scores.csv").read_text().splitlines()) > 2
 
 
-def test_what_is_there_is_not_played_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = reproduce("gpbucb-se", tmp_path, "--repetitions", "2")
-    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
-    again = reproduce("gpbucb-se", tmp_path, "--repetitions", "2", "--only-check")
-    assert first == again
-    assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
-    assert "2 of 8 repetitions" in capsys.readouterr().out
+def test_what_is_there_is_said_and_not_played_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "my runs"
+    first = reproduce("gpbucb-se", out, "--repetitions", "2")
+    said = capsys.readouterr().out
+    assert "2 of 8 repetitions" in said
+    for claim in first.values():
+        assert f"{claim['verdict']}  {claim['statement']} [{claim['source']}]\n" in said
+        assert f"{claim['figure']}: " in said
+        assert str(claim["name"]) not in said
+    assert said.splitlines()[-1] == f"next: gpbandit figures '{out}'"
+    files = {path: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
+    assert reproduce("gpbucb-se", out, "--repetitions", "2", "--only-check") == first
+    assert files == {path: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
 
 
 def test_an_unknown_name_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +109,8 @@ def test_a_paper_or_a_prefix_lists_its_experiments() -> None:
     }.items():
         with pytest.raises(ValueError, match=rf"\Aname: no experiment '{name}'; expected one of .*{listed}"):
             experiment(name)
+    with pytest.raises(ValueError, match="did you mean 'bpe-f1'"):
+        experiment("bpe-f11")
     with pytest.raises(ValueError, match="no experiment ''; there are 'bkb-fig1', "):
         experiment("")
 
@@ -123,22 +131,6 @@ def test_a_paper_is_answered_with_its_experiments(capsys: pytest.CaptureFixture[
 def test_each_paper_has_experiments(paper: str) -> None:
     assert experiments_of(paper)
     assert paper not in EXPERIMENTS or paper in EXPERIMENTS[paper].papers, "a name means one thing"
-
-
-def test_the_terminal_has_what_is_said_and_in_which_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    claims = reproduce("gpbucb-se", tmp_path, "--repetitions", "2")
-    out = capsys.readouterr().out
-    assert claims
-    for claim in claims.values():
-        assert f"{claim['verdict']}  {claim['statement']} [{claim['source']}]\n" in out
-        assert f"{claim['figure']}: " in out
-        assert str(claim["name"]) not in out
-
-
-def test_the_last_line_is_the_command_for_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    reproduce("gpbucb-se", tmp_path / "my runs", "--repetitions", "1")
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == f"next: gpbandit figures '{tmp_path / 'my runs'}'"
 
 
 def test_nothing_to_check_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

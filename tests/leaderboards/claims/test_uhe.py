@@ -9,7 +9,6 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-import pandas as pd
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
@@ -21,16 +20,12 @@ from leaderboards.claims.experiments import experiment
 from leaderboards.claims.measures import found_more, lower_simple, simple_in
 from leaderboards.claims.reproduce import suite_of
 from leaderboards.claims.runs import Runs
+from tests.leaderboards.claims.test_claim import runs as of_regrets
 
 
 def runs(**simple: list[float]) -> Runs:
     """Rows of runs of two evaluations that end with these simple regrets."""
-    return Runs(
-        {
-            row: {r: pd.DataFrame({"regret": [value + 1, value]}) for r, value in enumerate(values)}
-            for row, values in simple.items()
-        }
-    )
+    return of_regrets(**{row: np.array([[value + 1, value] for value in values]) for row, values in simple.items()})
 
 
 def test_differences_are_in_units_of_a_third_row() -> None:

@@ -55,23 +55,7 @@ NUMBERS: tuple[Any, ...] = (
     *(np.float64(0.5), np.float32("nan"), np.int64(3), np.float64("inf"), np.array(1.0)),
 )
 COUNTS: tuple[Any, ...] = (
-    0,
-    -1,
-    1,
-    2,
-    3,
-    7,
-    50,
-    1000,
-    1.0,
-    2.5,
-    math.nan,
-    math.inf,
-    10**6,
-    10**7,
-    10**9,
-    2**63,
-    10**400,
+    *(0, -1, 1, 2, 3, 7, 50, 1000, 1.0, 2.5, math.nan, math.inf, 10**6, 10**7, 10**9, 2**63, 10**400),
 )
 OBJECTS: tuple[Any, ...] = (
     *(None, True, False, "", "theory", "practical", "bayes", "growing", "double", "1", "nan", "1GB", "-1GB", "no such"),

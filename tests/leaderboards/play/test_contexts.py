@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,18 +10,17 @@ import numpy as np
 import pytest
 
 import leaderboards
-import leaderboards.work.checkpoint as checkpoints
 from agents import Actions, Capabilities, Pending
 from agents.baselines.uniform import Uniform
 from leaderboards.audit.run_audit import audit_run
-from leaderboards.play.run import Loop, run_spec
+from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
-from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play.players import Plain
+from tests.leaderboards.play.stops import assert_same_when_stopped
 
 pytestmark = pytest.mark.filterwarnings("ignore:run (crashed|skipped):UserWarning")
 
@@ -75,37 +73,14 @@ def test_late_feedback(feedback: str, batches: int | None) -> None:
     [
         spec("GP-UCB"),
         spec("EpsGreedy", "geometric:4"),
-        spec("BKB"),
-        spec("GP-UCB", env=DRIFT),
         spec("TV-GP-UCB", env=DRIFT),
         spec("R-GP-UCB", env=JUMPS, block=9),
-        spec("SW-GP-UCB", env=JUMPS, window=9),
-        spec("WGP-UCB", env=JUMPS),
         spec("BBKB", "batch:4", env=DRIFT),
     ],
     ids=lambda played: f"{played.agent.id}, {played.env.id}",
 )
 def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec) -> None:
-    whole = run_spec(played)
-    turn, turns = Loop.turn, itertools.count(1)
-
-    def stops_sometimes(loop: Loop) -> None:
-        if next(turns) % 11 == 0:
-            raise KeyboardInterrupt
-        turn(loop)
-
-    monkeypatch.setattr(Loop, "turn", stops_sometimes)
-    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
-    stops, record = 0, None
-    while record is None:
-        try:
-            record = run_spec(played, Checkpoint(tmp_path / "run.pickle", every=0.0))
-        except KeyboardInterrupt:
-            stops += 1
-    assert stops > 3
-    assert record.trace.drop(columns="policy_seconds").equals(whole.trace.drop(columns="policy_seconds"))
-    assert record.data == whole.data
-    assert record.facts == whole.facts
+    assert_same_when_stopped(played, tmp_path, monkeypatch)
 
 
 def test_stored_runs_are_verified_and_audited(tmp_path: Path) -> None:

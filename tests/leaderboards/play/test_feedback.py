@@ -15,7 +15,7 @@ from gpbandit_envs.channels import IMMEDIATE, as_channel
 from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from leaderboards.play.feedback import stated_with, unfit_for, words_of
+from leaderboards.play.protocol_checks import stated_with, unfit_for, words_of
 
 FIXED = Capabilities(frozenset({"finite"}), "fixed", delayed=True)
 SEQUENTIAL = Capabilities(frozenset({"finite"}), "sequential")

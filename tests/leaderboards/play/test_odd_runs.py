@@ -46,6 +46,7 @@ def test_every_fault_of_a_step_is_the_environments(fault: str) -> None:
     ending = play(Case("Uniform", fault=fault))
     assert ending.kind == "crashed"
     assert ending.reason.startswith("environment: step: ")
+    assert fault == "ends" or "expected " in ending.reason
     assert fault == "ends" or " for evaluation 1 (action " in ending.reason
     assert ending.record is not None
     assert ending.record.final

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import leaderboards.work.checkpoint as checkpoints
 from leaderboards.audit.run_audit import audit_run
-from leaderboards.play.run import Loop, run_spec
+from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.summary import summarise
 from leaderboards.score.tasks import Task
@@ -20,9 +17,9 @@ from leaderboards.show.overview import knowledge_text
 from leaderboards.show.rebuilt import task_theory
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import verify
-from leaderboards.work.checkpoint import Checkpoint
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
+from tests.leaderboards.play.stops import assert_same_when_stopped
 
 RKHS = {"n_arms": 40, "dim": 1}
 CORRUPTED = Ref("GPBandit/RKHS-v0", {**RKHS, "corruption": {"name": "flip", "budget": 4.0}})
@@ -38,34 +35,14 @@ def spec(env: Ref, agent: str, feedback: str = "on_request", repetition: int = 0
     "played",
     [
         spec(CORRUPTED, "RGP-UCB"),
-        spec(CORRUPTED, "RGP-PE", lam=1.0),
         spec(CORRUPTED, "RGP-PE", "geometric:4", lam=1.0),
-        spec(NEAR, "EC-GP-UCB"),
-        spec(BY_ARM, "VA-PE", "batch:7"),
         spec(BY_ARM, "VA-MVR", "delay:3"),
     ],
     ids=lambda played: f"{played.agent.id} {played.feedback}",
 )
 def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec) -> None:
     """What is left of the budget is among what is saved."""
-    whole = run_spec(pickle.loads(pickle.dumps(played)))
-    assert whole.status == "done", whole.error
-    turn, turns = Loop.turn, itertools.count(1)
-
-    def stops_sometimes(loop: Loop) -> None:
-        if next(turns) % 11 == 0:
-            raise KeyboardInterrupt
-        turn(loop)
-
-    monkeypatch.setattr(Loop, "turn", stops_sometimes)
-    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
-    record = None
-    while record is None:
-        try:
-            record = run_spec(played, Checkpoint(tmp_path / "run.pickle", every=0.0))
-        except KeyboardInterrupt:
-            continue
-    assert record.trace.drop(columns="policy_seconds").equals(whole.trace.drop(columns="policy_seconds"))
+    assert_same_when_stopped(played, tmp_path, monkeypatch)
 
 
 def test_rewards_are_corrupted_and_regret_is_clean() -> None:

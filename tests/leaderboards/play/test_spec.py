@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboards.play.spec import Ref, RunSpec, canonical_json, task_key
-from leaderboards.play.streams import env_seed, generator, stream
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, env_seed, generator, stream, task_key
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9) | st.text(max_size=5),

@@ -41,7 +41,7 @@ class Redraws(Learns):
     def reset(self, problem, rng):
         from leaderboards.play.build import build_env
         from leaderboards.play.spec import Ref, RunSpec
-        from leaderboards.play.streams import env_seed, generator
+        from leaderboards.play.spec import env_seed, generator
 
         super().reset(problem, rng)
         self.best = None

@@ -21,8 +21,7 @@ import pytest
 
 import agents
 from leaderboards.play.record import RunRecord
-from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.play.streams import env_seed
+from leaderboards.play.spec import Ref, RunSpec, env_seed
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.store import store as stores
 from leaderboards.store.intact import open_json, seal_json, set_aside
