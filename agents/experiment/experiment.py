@@ -453,9 +453,7 @@ class Experiment:
             A row a point with its parameters and outcomes, averaged over its repeats, numbered as in `results`; the
             best of the first outcome comes first.
         """
-        from agents.experiment.front import front_of
-
-        return front_of(self._history.averages(), self.goals, self._choices.names)
+        return self._history.front()
 
     def recommend(self) -> Point:
         """The point that the policy would deploy: on tables it may be one that was not tried, but none that failed.
@@ -638,14 +636,15 @@ class Experiment:
 
     def _shown_point(self) -> Point:
         """The point through which `plot_model` draws where none is given."""
-        from agents.experiment.front import middle_of
-
         if len(self.goals) == 1 and self.goals[0].limit is None:
             return self.recommend()
         front = self.pareto()
         if front.empty:
             raise ValueError("point: expected one to draw through, since none that was told keeps to all limits yet")
-        return middle_of(front, self.goals, self._choices.names)
+        Y = np.column_stack([goal.sign * front[goal.name] for goal in self.goals if goal.direction is not None])
+        extent = np.ptp(Y, axis=0)
+        shares = (Y - Y.min(axis=0)) / np.where(extent > 0, extent, 1.0)  # of what it dominates, in each outcome
+        return points_in(front, self._choices.names)[int(np.argmax(shares.prod(axis=1)))]
 
     def __repr__(self) -> str:
         if self.candidates is not None:

@@ -13,6 +13,7 @@ from agents.experiment.candidates import Candidates
 from agents.experiment.evaluations import STATUS, Evaluation, Outcomes, as_outcomes, outcomes_in, row_named
 from agents.experiment.file import Event
 from agents.experiment.goals import Goal
+from agents.experiment.hypervolume import is_dominated
 from agents.experiment.parameters import Point
 from agents.experiment.region import Region
 from gpbandit_envs.arguments import as_truth
@@ -224,6 +225,19 @@ class History:
         goal = objectives[0]
         point, outcomes, _ = max(kept, key=lambda each: goal.sign * each[1][goal.name])
         return point, outcomes
+
+    def front(self) -> pd.DataFrame:
+        """The points that no other beats; see `Experiment.pareto`."""
+        import pandas as pd
+
+        kept = [each for each in self.averages() if all(goal.met(each[1][goal.name]) for goal in self.goals)]
+        objectives = [goal for goal in self.goals if goal.direction is not None]
+        Y = np.array([[goal.sign * outcomes[goal.name] for goal in objectives] for _, outcomes, _ in kept])
+        best = np.flatnonzero(~is_dominated(Y)) if len(kept) else np.zeros(0, int)
+        order = sorted(best.tolist(), key=lambda i: tuple(-Y[i]))
+        rows = [{**kept[i][0], **kept[i][1]} for i in order]
+        columns = [*self._choices.names, *self._names]
+        return pd.DataFrame(rows, columns=columns, index=[kept[i][2] for i in order])
 
     def best_so_far(self) -> dict[str, Float[np.ndarray, " n"]]:
         """Of each outcome with a direction, what `best` would have said after each evaluation that has outcomes."""

@@ -23,8 +23,7 @@ from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import ALIKE_LOG10, LESS, Claim, Figure, Range, at_least
 from leaderboards.claims.measures import more_regret
-from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import of_each
+from leaderboards.claims.runs import Runs, of_each
 from leaderboards.score.statistics import Interval, paired_difference
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE"]

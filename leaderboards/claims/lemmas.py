@@ -28,8 +28,7 @@ from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least, at_most
 from leaderboards.claims.measures import first, of_runs, share
-from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import drawn, told
+from leaderboards.claims.runs import Runs, drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import mean_interval, paired_difference
 

@@ -24,8 +24,7 @@ from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import LESS, Claim, Figure, at_most
 from leaderboards.claims.measures import more_regret
-from leaderboards.claims.runs import NotPlayedError, Runs
-from leaderboards.claims.truth import of_each, told
+from leaderboards.claims.runs import NotPlayedError, Runs, of_each, told
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "ratios"]

@@ -21,8 +21,7 @@ from agents.core.gp_settings import GPSettings
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import MORE, Claim, Figure, at_most
 from leaderboards.claims.measures import more_regret, of_runs
-from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import truth
+from leaderboards.claims.runs import Runs, truth
 from leaderboards.score.statistics import Interval, mean_interval
 
 __all__ = ["CLAIMS", "COLUMNS", "SUITE", "predictors"]

@@ -22,8 +22,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from leaderboards.claims.claim import Claim, at_least
 from leaderboards.claims.measures import first, of_runs
-from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import drawn, told
+from leaderboards.claims.runs import Runs, drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import bounded_interval, paired_difference
 

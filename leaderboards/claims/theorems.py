@@ -29,8 +29,7 @@ from agents.sketched.theory import bbkb_bound
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_most
-from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import told, truth
+from leaderboards.claims.runs import Runs, told, truth
 from leaderboards.play.measures import batch_lengths
 from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import Interval, mean_interval

@@ -12,7 +12,7 @@ import leaderboards
 from agents import Feedback, make
 from leaderboards.audit.report import audit_band
 from leaderboards.claims.mixtures import SUITE, ratios
-from leaderboards.claims.truth import truth
+from leaderboards.claims.runs import truth
 from leaderboards.play.suite import load_suite
 
 # Mean regret of GP-UCB and its standard error over ten repetitions of T = 400, found by a dense prototype on draws of

@@ -13,8 +13,7 @@ import agents
 from agents import Feedback, Pending
 from leaderboards.claims.claim import Claim
 from leaderboards.claims.noise_free import CLAIMS, SUITE, predictors
-from leaderboards.claims.runs import Runs
-from leaderboards.claims.truth import truth
+from leaderboards.claims.runs import Runs, truth
 from leaderboards.play.suite import load_suite
 from tests.leaderboards.claims.test_quick import reproduce
 
