@@ -7,7 +7,7 @@ next, in the order chosen, while a person tells points in any order, withdraws s
 Beside this file: `setup`, what an experiment begins with; `parameters`, `constraints` and `candidates`, what can be
 tried; `region`, what constraints leave of ranges, drawn from by `polytope` and searched by `feasible`; `goals`, what is
 wanted; `several` and `hypervolume`, the choice where there are several outcomes; `history`, what was tried and what
-came of it; `leave_one_out`, whether to believe the model; `plot` and `plot_model`; `file`, what is saved.
+came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from agents.core.protocol import Action, Agent, Feedback, Pending
 from agents.core.space import space_of
 from agents.experiment import file
 from agents.experiment.candidates import Candidates, Table, as_frame, points_in
-from agents.experiment.evaluations import Evaluation, Outcomes, as_outcome, row_named
 from agents.experiment.feasible import hold_to
 from agents.experiment.goals import Goal, as_goals
-from agents.experiment.history import History
+from agents.experiment.history import Evaluation, History, Outcomes, as_outcome, row_named
 from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
@@ -618,7 +617,7 @@ class Experiment:
             TypeError, ValueError: if an argument is none of the experiment's, nothing was told yet, or the policy has
                 no model.
         """
-        from agents.experiment.plot_model import importance, model_figure
+        from agents.experiment.plot import importance, model_figure
 
         j = self._named(self.outcomes[0] if outcome is None else outcome)
         if not self._history.averages():

@@ -13,9 +13,9 @@ from agents.core.protocol import Agent
 from agents.core.registry import load_entry_point, make
 from agents.experiment.candidates import Candidates, Table, as_frame
 from agents.experiment.constraints import Constraint, Forbidden, Linear, as_constraint
-from agents.experiment.evaluations import STATUS, has_outcomes
 from agents.experiment.feasible import hold_to
 from agents.experiment.goals import Goal
+from agents.experiment.history import STATUS, has_outcomes
 from agents.experiment.parameters import Parameters
 from agents.experiment.region import Region
 from agents.experiment.several import SeveralOutcomes

@@ -12,8 +12,8 @@ from rich.console import Console
 from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
 from leaderboards.api.results import Results
 from leaderboards.audit.store import AuditWatcher
-from leaderboards.play.hooks import Watcher
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins
+from leaderboards.play.record import Watcher
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, further

@@ -153,7 +153,7 @@ def audit_run(
 
 
 class Audit:
-    """The audit of a run that is being played; a `leaderboards.play.hooks.Watch`.
+    """The audit of a run that is being played; a `leaderboards.play.record.Watch`.
 
     Args:
         spec: The run.

@@ -20,8 +20,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 
 from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED, Audit, AuditFacts, RunAudit, audit_run
-from leaderboards.play.build import not_here
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins, not_here
 from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AuditPlan
@@ -193,7 +192,7 @@ class AuditOutcome:
 
 @dataclass(frozen=True)
 class AuditWatcher:
-    """Audits runs while they are played, and keeps the audits; a `leaderboards.play.hooks.Watcher`.
+    """Audits runs while they are played, and keeps the audits; a `leaderboards.play.record.Watcher`.
 
     Attributes:
         directory: The results folder.

@@ -16,7 +16,7 @@ from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import ask_to_run, say
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins
 from leaderboards.store.store import Store
 from leaderboards.verify.choose import choose
 

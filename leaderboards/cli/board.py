@@ -19,7 +19,7 @@ from leaderboards.cli.commands import Commands
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.screen import say_screen
 from leaderboards.cli.terminal import ask_to_run, say
-from leaderboards.play.confined import can_confine
+from leaderboards.play.isolated import can_confine
 from leaderboards.play.suite import load_suite, suite_folder
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged

@@ -98,7 +98,7 @@ def environment_rows() -> list[_Row]:
     if _plugins("gpbandit.envs"):
         import gymnasium as gym
 
-        from leaderboards.play.plugins import load_plugins
+        from leaderboards.play.build import load_plugins
 
         rows += [
             {"id": id, "horizon": gym.registry[id].max_episode_steps} for id in load_plugins() if id in gym.registry
@@ -122,7 +122,7 @@ def agent_rows() -> list[_Row]:
         import agents
 
         if plugins:
-            from leaderboards.play.plugins import load_plugins
+            from leaderboards.play.build import load_plugins
 
             load_plugins()
         # Those of plugins, and of a script that calls the command line.

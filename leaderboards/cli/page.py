@@ -11,8 +11,7 @@ from leaderboards.cli.against import opened
 from leaderboards.cli.errors import UserError, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric, criteria_help
 from leaderboards.cli.terminal import say
-from leaderboards.play.build import is_findable, load_class, loaded_agent, named_agents, not_here
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
 from leaderboards.store.store import Store
 
 __all__ = ["page"]

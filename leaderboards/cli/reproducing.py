@@ -16,7 +16,7 @@ from leaderboards.claims.pages import as_json, interval_text, looked, rough, wri
 from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
 from leaderboards.cli.terminal import say, warn
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins
 from leaderboards.store.store import Store
 from leaderboards.work.executors import Workforce
 from leaderboards.work.play_suite import play_suite

@@ -19,7 +19,7 @@ from leaderboards.cli.errors import UserError, option_errors, results_folder, us
 from leaderboards.cli.ranking import check_metric, criteria_help
 from leaderboards.cli.screen import say_screen
 from leaderboards.cli.terminal import ask_to_run, say, say_json
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins
 from leaderboards.publish.submission import (
     faults,
     is_submission,

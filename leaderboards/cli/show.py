@@ -16,8 +16,7 @@ from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.listing import complete_anything
 from leaderboards.cli.terminal import say
-from leaderboards.play.build import env_arguments
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import env_arguments, load_plugins
 from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
 from leaderboards.show.agent_card import describe_built
 

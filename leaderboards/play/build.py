@@ -6,8 +6,10 @@ import contextlib
 import functools
 import importlib
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
@@ -41,6 +43,7 @@ __all__ = [
     "is_own_env",
     "layers",
     "load_class",
+    "load_plugins",
     "loaded_agent",
     "missing_extra",
     "named_agents",
@@ -481,3 +484,40 @@ def env_spec(id: str) -> gym.envs.registration.EnvSpec:
 def to_plain_dict(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """A deep copy with plain dictionaries, which a constructor may keep and change."""
     return {name: to_plain_dict(value) if isinstance(value, Mapping) else value for name, value in kwargs.items()}
+
+
+# ---- plugins ----
+
+
+_log = logging.getLogger("gpbandit")
+_HORIZON = 1000
+
+
+@functools.cache
+def load_plugins() -> tuple[str, ...]:
+    """Register the plugins of all installed distributions; returns their ids and logs those that fail to load.
+
+    They are found through the entry-point groups `gpbandit.agents` and `gpbandit.envs`, as `"My-UCB" =
+    "my_package.my_module:MyUCB"`. The time limit of an environment is the attribute `max_episode_steps` of what is
+    named, and 1000 without it. Importing `agents` or `gpbandit_envs` never loads any.
+    """
+    found = []
+    for point in importlib.metadata.entry_points(group="gpbandit.agents"):
+        try:
+            agents.register(point.name, point.value)
+        except ValueError as error:
+            _log.warning("agent plugin %s = %s is left out: %s", point.name, point.value, error)
+            continue
+        found.append(point.name)
+    for point in importlib.metadata.entry_points(group="gpbandit.envs"):
+        try:
+            if point.name in gym.registry:
+                raise ValueError(f"an environment {point.name!r} is already registered")
+            # Loaded now for its time limit: a class that cannot be imported is no environment.
+            limit = getattr(point.load(), "max_episode_steps", _HORIZON)
+            gym.register(point.name, entry_point=point.value, max_episode_steps=limit)
+        except Exception as error:  # whatever a stranger's module raises on import must not stop the others
+            _log.warning("environment plugin %s = %s is left out: %s", point.name, point.value, error)
+            continue
+        found.append(point.name)
+    return tuple(found)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -17,7 +18,20 @@ from gpbandit_envs.datasets.errors import DataError, FetchError
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.text import visible
 
-__all__ = ["TRACE_COLUMNS", "InstanceData", "RunRecord", "Status", "Text", "Trace", "data_reason", "lacks_data"]
+__all__ = [
+    "TRACE_COLUMNS",
+    "InstanceData",
+    "RunRecord",
+    "Saved",
+    "Saving",
+    "Status",
+    "Text",
+    "Trace",
+    "Watch",
+    "Watcher",
+    "data_reason",
+    "lacks_data",
+]
 
 Text = Annotated[str, AfterValidator(visible)]
 """Text that is shown; what cannot be seen in it is written as escapes."""
@@ -227,3 +241,54 @@ class Trace:
         for name in self.states:
             columns[name] = columns[name][:n][last]
         return pd.DataFrame(columns)
+
+
+# ---- while a run is played its state is saved, and somebody looks on, who leaves both sides as they are ----
+
+
+Saved = tuple[gym.Env[Any, Any], Any, Any]
+"""The state of a run between two turns: its environment, the agent's `state_dict()`, and what `Loop.state_dict` is."""
+
+
+@runtime_checkable
+class Saving(Protocol):
+    """Where a run finds the state that it resumes from, and leaves its own every so often.
+
+    Attributes:
+        resumed: How often the run resumed from a saved state.
+        before: Seconds that the run had taken when it was saved.
+    """
+
+    resumed: int
+    before: float
+
+    def load(self) -> Saved | None:
+        """The saved state; None without a usable one. A run asks once, before it plays."""
+
+    def due(self) -> bool:
+        """Whether it is time to save."""
+
+    def save(self, env: gym.Env[Any, Any], agent: Agent, loop: object) -> None:
+        """Keep the state of a run between two turns, with that of its loop."""
+
+
+@runtime_checkable
+class Watch(Protocol):
+    """One run that is watched; `loop` is a `leaderboards.play.run.Loop`."""
+
+    def begins(self, loop: Any) -> None:
+        """Called before the first turn."""
+
+    def turned(self, loop: Any) -> None:
+        """Called after each turn."""
+
+    def ends(self, loop: Any) -> None:
+        """Called after the last turn, if the run has not failed."""
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """Watches runs; it is sent to the processes that play them."""
+
+    def watch(self, spec: RunSpec) -> Watch:
+        """A watch of the run `spec`."""

@@ -41,11 +41,10 @@ from leaderboards.play.build import (
     describe_env,
     horizon_of,
     layers,
+    load_plugins,
     pinned,
 )
-from leaderboards.play.hooks import Saved, Saving, Watch
 from leaderboards.play.oracle import Oracle
-from leaderboards.play.plugins import load_plugins
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import (
     AGENT,
@@ -60,7 +59,7 @@ from leaderboards.play.protocol_checks import (
     raised_by,
     stated_with,
 )
-from leaderboards.play.record import InstanceData, RunRecord, Trace, data_reason
+from leaderboards.play.record import InstanceData, RunRecord, Saved, Saving, Trace, Watch, data_reason
 from leaderboards.play.spec import RunSpec, describe, env_seed, generator
 
 __all__ = [

@@ -29,7 +29,7 @@ import gymnasium as gym
 
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.hooks import Saved
+from leaderboards.play.record import Saved
 from leaderboards.store.origin import Origin, origin
 from leaderboards.work.signature import sign, unsign
 
@@ -57,7 +57,7 @@ class _Content:
 
 @dataclass
 class Checkpoint:
-    """The saved state of one run in a file; a `leaderboards.play.hooks.Saving`.
+    """The saved state of one run in a file; a `leaderboards.play.record.Saving`.
 
     Args:
         path: Its file, whose name without the ending is the key of the run.

@@ -23,12 +23,10 @@ import gymnasium as gym
 import agents
 from gpbandit_envs.arguments import as_count, positive_number
 from gpbandit_envs.registry import OWN
-from leaderboards.play.build import preload_modules
-from leaderboards.play.hooks import Watcher
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins, preload_modules
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import RunTimeout
-from leaderboards.play.record import RunRecord, Status
+from leaderboards.play.record import RunRecord, Status, Watcher
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from rich.console import Console
 
-from leaderboards.play.hooks import Watcher
+from leaderboards.play.record import Watcher
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 from leaderboards.store.store import Store, SuiteLostError

@@ -13,8 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from leaderboards.play.hooks import Watcher
-from leaderboards.play.record import RunRecord, Status, lacks_data
+from leaderboards.play.record import RunRecord, Status, Watcher, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import SCRATCH, Store

@@ -14,7 +14,7 @@ import gpbandit_envs
 import leaderboards
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.cli.app import app
-from leaderboards.play.plugins import load_plugins
+from leaderboards.play.build import load_plugins
 from leaderboards.play.suite import load_suite, suite_names
 
 HEAVY = (

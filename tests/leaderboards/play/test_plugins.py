@@ -17,7 +17,7 @@ from gymnasium.utils.env_checker import check_env
 import agents
 from agents.core.check import check_agent
 from agents.core.registry import load_entry_point
-from leaderboards.play import plugins
+from leaderboards.play.build import load_plugins
 from leaderboards.store.store import Store
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "lab_bandits"
@@ -94,10 +94,10 @@ def test_a_broken_plugin_is_named_and_does_not_stop_the_others(
         ],
     }
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: offered[group])
-    plugins.load_plugins.cache_clear()
+    load_plugins.cache_clear()
     with caplog.at_level(logging.WARNING, "gpbandit"):
-        assert plugins.load_plugins() == ("Plugin-Good", "Plugin/Good-v0")
-    plugins.load_plugins.cache_clear()
+        assert load_plugins() == ("Plugin-Good", "Plugin/Good-v0")
+    load_plugins.cache_clear()
     assert "Plugin-Good" in agents.registered()
     assert gym.spec("Plugin/Good-v0").max_episode_steps == 1000
     for name in ("agent plugin Uniform", "environment plugin Plugin/Bad-v0", "environment plugin GPBandit/RKHS-v0"):

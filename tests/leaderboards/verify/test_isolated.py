@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from leaderboards.play.confined import can_confine
-from leaderboards.play.isolated import IsolatedAgent, _decoded, _encoded
+from leaderboards.play.isolated import IsolatedAgent, _decoded, _encoded, can_confine
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
