@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import logging
 import os
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 from rich.console import Console
 
-from leaderboards.api.entries import SuiteAgent, SuiteLike, as_suite
+import agents as policies
+from agents import Agent
+from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.api.results import Results
 from leaderboards.audit.store import AuditWatcher
-from leaderboards.play.build import load_plugins
+from leaderboards.play.build import AgentLike, check_as_made, describe_env, given_agent, load_plugins
+from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.record import Watcher
 from leaderboards.play.run import why_no_regret
-from leaderboards.play.spec import RunSpec
-from leaderboards.play.suite import Suite, SuiteError, further
+from leaderboards.play.spec import RunSpec, canonical_json, describe
+from leaderboards.play.suite import AgentEntry, EnvironmentEntry, Suite, SuiteError, further, load_suite, parse_suite
 from leaderboards.publish.boards import board_names, note_board, rivals_of
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_agents
@@ -25,7 +35,7 @@ from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
 from leaderboards.work.play_suite import play_suite
 from leaderboards.work.schedule import RunReport, shard
 
-__all__ = ["asked_for", "play_asked", "run_suite"]
+__all__ = ["SuiteAgent", "SuiteLike", "as_suite", "asked_for", "play_asked", "run_suite"]
 
 _log = logging.getLogger("gpbandit")
 
@@ -155,3 +165,142 @@ def play_asked(
     report.changed = changed_agents(store, specs)
     report.failed = len(store.keys("crashed", "timeout").intersection(spec.key for spec in specs))
     return report
+
+
+SuiteLike = str | os.PathLike[str] | Mapping[str, Any] | Suite
+"""A suite: its name, the path of its TOML file, its keys, or itself."""
+
+SuiteAgent = AgentLike | Mapping[str, Any]
+"""An agent of a suite: an agent as `leaderboards.run` takes it, or the keys of an entry."""
+
+_LABEL = "label"
+
+
+def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, SuiteAgent] = ()) -> Suite:
+    """The suite that `run_suite` plays.
+
+    Raises:
+        TypeError: if the suite, an environment or an agent is of no such kind.
+        SuiteError: if there is no such suite, or a key is unknown, missing or out of range.
+    """
+    further = _agent_entries(agents)
+    if isinstance(suite, Suite):
+        return suite.model_copy(update={"source": ""}).with_agents(further)
+    if isinstance(suite, str | os.PathLike):
+        return load_suite(os.fspath(suite)).with_agents(further)
+    if not isinstance(suite, Mapping):
+        raise TypeError(f"suite: expected a name, a path, a mapping or a Suite, got {suite!r}")
+    keys = dict(suite)
+    if "environments" in keys:
+        feedback = keys.get("feedback")
+        keys["environments"] = [_env_entry(env, feedback) for env in _several("environments", keys["environments"])]
+    own = _agent_entries(keys.pop("agents", ()))
+    if own:
+        return parse_suite({**keys, "agents": own}).with_agents(further)
+    return parse_suite({**keys, "agents": further} if further else keys)
+
+
+def _several(name: str, things: Any) -> list[Any]:
+    """`things` as a list; a text or a mapping is one of them."""
+    if isinstance(things, str | Mapping | gym.Env | Agent | type) or not isinstance(things, Iterable):
+        raise TypeError(f"{name}: expected a list, got {things!r}; for one, write [...] around it")
+    return list(things)
+
+
+def _env_entry(given: Any, feedback: str | None) -> EnvironmentEntry | dict[str, Any]:
+    if isinstance(given, Mapping | EnvironmentEntry):
+        return given if isinstance(given, EnvironmentEntry) else dict(given)
+    env, feedback = inside_feedback(given, feedback)
+    ref = describe_env(env)
+    if ref.id.startswith("object:"):
+        raise TypeError(
+            f"environments: expected one that gymnasium.make has made, got {env}: register it with gymnasium.register, "
+            "or take gpbandit_envs.from_table or from_function"
+        )
+    check_as_made("environments", env)
+    return EnvironmentEntry(id=ref.id, kwargs=dict(ref.kwargs), feedback=None if env is given else feedback)
+
+
+def _agent_entries(agents: Any) -> list[AgentEntry]:
+    if isinstance(agents, Mapping):
+        return [_agent_entry(agent, str(label)) for label, agent in agents.items()]
+    return [_agent_entry(agent) for agent in _several("agents", agents)]
+
+
+def _agent_entry(agent: Any, label: str = "") -> AgentEntry:
+    """The entry of an agent; classes and objects that no other process can find are registered in this one."""
+    if isinstance(agent, AgentEntry):
+        return agent
+    if isinstance(agent, Mapping):
+        try:
+            return AgentEntry(**{**agent, **({_LABEL: label} if label else {})})
+        except ValueError as error:
+            raise SuiteError(f"agents: {' '.join(str(error).split())}") from None
+    given, kwargs = given_agent(agent)
+    if isinstance(given, str):
+        return _registered(given, kwargs, label)
+    if isinstance(given, type):
+        id = _id(given, code_digest(given))
+        policies.register(id, given)
+        return AgentEntry(id=id, kwargs=dict(kwargs), label=label or given.__name__)
+    copies = _Copies(_object_digest(given), given)
+    id = _id(type(given), copies.digest)
+    policies.register(id, copies)
+    return AgentEntry(id=id, label=label or type(given).__name__)
+
+
+def _id(kind: type[Agent], digest: str) -> str:
+    """An id of this process; ids begin with a letter, names of classes may not."""
+    return f"{kind.__name__.lstrip('_')}#{digest}"
+
+
+def _registered(id: str, kwargs: Mapping[str, Any], label: str) -> AgentEntry:
+    """The entry of an id; one that stands for a class of the notebook is stated with its code."""
+    spec = policies.spec(id) if ":" not in id and id in policies.registered() else None
+    if spec is None or isinstance(spec.entry_point, str) or is_importable(spec.entry_point) or "#" in id:
+        return AgentEntry(id=id, kwargs=dict(kwargs), label=label)
+    stated = f"{id}#{code_digest(spec.entry_point)}"
+    policies.register(stated, spec.entry_point, spec.kwargs)
+    return AgentEntry(id=stated, kwargs=dict(kwargs), label=label or id)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Makes copies of an agent."""
+
+    digest: str
+    agent: Agent = field(compare=False)
+
+    def __call__(self) -> Agent:
+        return deepcopy(self.agent)
+
+    @property
+    def policy_family(self) -> str:
+        """That of the agent, by which charts choose its hue."""
+        return str(getattr(self.agent, "policy_family", ""))
+
+
+def _object_digest(agent: Agent) -> str:
+    """Hash of the code and the settings of an agent that has not played."""
+    try:
+        state = _pickled(vars(agent))
+    except Exception:  # a closure among the settings
+        state = canonical_json(describe(vars(agent))).encode()
+    name = f"{type(agent).__module__}:{type(agent).__qualname__} {code_digest(agent)}"
+    return hashlib.sha256(name.encode() + state).hexdigest()[:12]
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a set as its members in an order of their own: that of a set of texts is another one in each session."""
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) not in (set, frozenset):
+            return None
+        return type(obj).__name__, sorted(map(_pickled, obj))
+
+
+def _pickled(value: Any) -> bytes:
+    """`value` as bytes that are the same in every session, to be hashed and not to be read."""
+    content = io.BytesIO()
+    _Pickler(content).dump(value)
+    return content.getvalue()

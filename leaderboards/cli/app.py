@@ -16,8 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from leaderboards import own_agents
-from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError
+from leaderboards.cli.errors import Commands, UserError
 from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import LogFormatter
 
@@ -27,7 +26,7 @@ __all__ = ["app", "execute"]
 _COMPLETE = "_GPBANDIT_COMPLETE"
 _COMMANDS = {
     "run": ("run:run", "Play the missing runs of a suite."),
-    "page": ("page:page", "Write the pages of a results folder."),
+    "page": ("results:page", "Write the pages of a results folder."),
     "ranking": ("ranking:ranking", "Print the ranking of a results folder or a board."),
     "figures": ("results:figures", "Draw figures and tables for a paper."),
     "watch": ("results:watch", "Show a suite while it runs."),
@@ -37,7 +36,7 @@ _COMMANDS = {
     "certify": ("certify:certify", "Prove how near a table is to a ball of an RKHS."),
     "verify": ("results:verify", "Play runs again and compare them."),
     "board": ("board:app", "List, make, check and pack boards."),
-    "audit": ("audit:audit", "Play runs again and measure bands and memory."),
+    "audit": ("results:audit", "Play runs again and measure bands and memory."),
     "reproduce": ("reproducing:reproduce", "Play a paper's experiment and check its claims."),
     "query": ("results:query", "Answer an SQL query over runs and traces."),
     "list": ("listing:app", "List environments, agents and suites."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -14,20 +13,19 @@ import typer
 from rich.console import Console
 
 from gpbandit_envs.functions.optima import FILE, write
-from leaderboards.cli.against import rivals_on
-from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError, user_errors
-from leaderboards.cli.screen import say_screen
-from leaderboards.cli.terminal import ask_to_run, say
+from leaderboards.cli.errors import Commands, UserError, user_errors
+from leaderboards.cli.ranking import rivals_on
+from leaderboards.cli.results import say_screen
+from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.isolated import can_confine
-from leaderboards.play.suite import load_suite, suite_folder
+from leaderboards.play.suite import Suite, load_suite, suite_folder
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
-from leaderboards.publish.holdout import LEADERS, Holdout, play_holdout
+from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits
 from leaderboards.publish.kernels import suite_kernels, write_kernels
 from leaderboards.publish.make import make_board
-from leaderboards.publish.submission import accept, faults, open_submission
+from leaderboards.publish.submission import Submission, accept, faults, open_submission
 from leaderboards.score.criteria import alike, board_scores
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import FLAT, flat_cells, participation_of
@@ -54,6 +52,7 @@ app = typer.Typer(
 
 _NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v2.")]
 _WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
+_SEED = Annotated[str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")]
 _NATIVE = Annotated[
     bool,
     typer.Option("--native", help="Compute with this processor's own loops, not those that every x86-64-v3 one has."),
@@ -102,16 +101,13 @@ def _numbered(repetitions: Sequence[int]) -> str:
 def _say_design(name: str | None) -> None:
     """How often uniform draws hit a best arm on each task of a suite, and how many cells of its board are flat."""
     if name is None:
-        raise UserError(
-            "--design: expected the name of a suite before it, as in `gpbandit board list core-v2 --design`"
-        )
+        raise UserError("--design: expected a suite's name before it, as in `gpbandit board list core-v2 --design`")
     with user_errors(Path()):
         suite = load_suite(name)
         hits = uniform_hits(suite)
     for task, chance in hits.items():
-        say(
-            f"{task}: {'its data cannot be had' if chance is None else f'uniform draws hit a best arm in {chance:.1%}'}"
-        )
+        text = "its data cannot be had" if chance is None else f"uniform draws hit a best arm in {chance:.1%}"
+        say(f"{task}: {text}")
     known = [chance for chance in hits.values() if chance is not None]
     say(f"below {LUCKY:.0%}: {sum(chance < LUCKY for chance in known)} of {len(known)} tasks")
     if name in board_names():
@@ -186,7 +182,7 @@ def optima(name: _NAME) -> None:
 def check(
     name: _NAME,
     share: Annotated[float, typer.Option(help="Which share of the runs to play again.")] = 0.01,
-    seed: Annotated[str | None, typer.Option(help="Text that chooses them; the hash of the commit by default.")] = None,
+    seed: _SEED = None,
     workers: _WORKERS = 1,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of submitted agents without asking.")] = False,
     native: _NATIVE = False,
@@ -228,9 +224,7 @@ def check(
 @app.command("renew")
 def renew_stale(
     name: _NAME,
-    seed: Annotated[
-        str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")
-    ] = None,
+    seed: _SEED = None,
     workers: _WORKERS = 1,
     native: _NATIVE = False,
 ) -> None:
@@ -262,12 +256,7 @@ def add(
 ) -> None:
     """Add a submission to the board of its suite, after `gpbandit verify`."""
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        found = open_submission(submission, Path(scratch))
-        wrong = faults(found)
-        if wrong:
-            raise UserError(f"{submission} is not added: {wrong[0]}")
-        suite = found.store.suite()
-        assert suite is not None  # which would be a fault
+        found, suite = _accepted(submission, Path(scratch), "added")
         say_screen(found.store)
         folder = board_folder(suite.part_of or suite.name)
         now = accept(found, folder, verified=not submitted, by=by, code=code)
@@ -278,7 +267,7 @@ def add(
 def holdout(
     submission: Annotated[Path, typer.Argument(help="Folder of a submission; or name of a board, whose leaders play.")],
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
-    workers: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    workers: _WORKERS = 1,
     leaders: Annotated[int, typer.Option(min=1, help="Of a board: how many rows lead, by mean rank.")] = LEADERS,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")] = False,
 ) -> None:
@@ -288,35 +277,20 @@ def holdout(
     instances. With the name of a board these rows play alone, and their order is compared. Exits with 1 if a submitted
     agent does worse than its record.
     """
-    name = str(submission)
-    if name in board_names() and not submission.exists():
-        with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-            _say_holdout(
-                play_holdout(board(name), Path(scratch), repetitions=repetitions, workers=workers, leaders=leaders)
-            )
-        return
-    if not submission.exists():
-        raise UserError(f"{name}: expected the folder of a submission, or one of the boards {', '.join(board_names())}")
+    is_board = str(submission) in board_names() and not submission.exists()
+    if not (is_board or submission.exists()):
+        names = ", ".join(board_names())
+        raise UserError(f"{submission}: expected the folder of a submission, or one of the boards {names}")
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        found = open_submission(submission, Path(scratch) / "submitted")
-        if wrong := faults(found):
-            raise UserError(f"{submission} is not played: {wrong[0]}")
-        suite = found.store.suite()
-        assert suite is not None  # which would be a fault
-        ask_to_run([run.spec for run in found.store.entries().values()], yes)
-        if not can_confine():
-            say(
-                "warning: this system has no Landlock: code that reads the files of this user could find the seed",
-                err=True,
-            )
-        where = Path(scratch) / "holdout"
-        result = play_holdout(rivals_on(BOARD, suite), where, found, repetitions=repetitions, workers=workers)
-        _say_holdout(result)
-    if result.failed or any(row.worse for row in result.rows if row.submitted):
-        raise typer.Exit(_DIFFERS)
-
-
-def _say_holdout(result: Holdout) -> None:
+        where, sizes = Path(scratch) / "holdout", {"repetitions": repetitions, "workers": workers}
+        if is_board:
+            result = play_holdout(board(str(submission)), where, leaders=leaders, **sizes)
+        else:
+            found, suite = _accepted(submission, Path(scratch) / "submitted", "played")
+            ask_to_run([run.spec for run in found.store.entries().values()], yes)
+            if not can_confine():
+                warn("this system has no Landlock: code that reads the files of this user could find the seed")
+            result = play_holdout(rivals_on(BOARD, suite), where, found, **sizes)
     for text in result.failed:
         say(f"NOT {text}")
     for row in result.rows:
@@ -325,6 +299,18 @@ def _say_holdout(result: Holdout) -> None:
     for agent, score in sorted(scored, key=lambda one: one[1].rank):
         say(f"{'ok ' if score.agrees else 'NOT'} {agent}: {score}")
     say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")
+    if not is_board and (result.failed or any(row.worse for row in result.rows if row.submitted)):
+        raise typer.Exit(_DIFFERS)
+
+
+def _accepted(submission: Path, scratch: Path, what: str) -> tuple[Submission, Suite]:
+    """A submission without faults, and its suite."""
+    found = open_submission(submission, scratch)
+    if wrong := faults(found):
+        raise UserError(f"{submission} is not {what}: {wrong[0]}")
+    suite = found.store.suite()
+    assert suite is not None  # which would be a fault
+    return found, suite
 
 
 @app.command()
@@ -333,9 +319,7 @@ def pack(
     out: Annotated[Path, typer.Option(help="The archive.")],
 ) -> None:
     """Pack a board into one file, and print what `--against` takes for it."""
-    found = opened(name)
-    if part_of := found.suite().part_of:
-        raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
+    found = _whole(name)
     with user_errors(out):
         sha256 = pack_board(found, out)
     say(f"{out}#sha256={sha256}")
@@ -353,9 +337,7 @@ def describe(
     from leaderboards.publish.describe import describe_board
 
     for name in names or board_parts():
-        found = opened(name)
-        if part_of := found.suite().part_of:
-            raise UserError(f"name: expected a whole board, got {name!r}, which is a part of {part_of!r}")
+        found = _whole(name)
         with user_errors(out):
             describe_board(found, out / name, f"{url.rstrip('/')}/{name}" if url else "")
         say(str(out / name))
@@ -364,8 +346,7 @@ def describe(
 @app.command()
 def site(
     out: Annotated[Path, typer.Option(help="Folder of the site.")] = Path("build") / "site",
-    workers: Annotated[int, typer.Option(min=1, help="Boards at a time; by default one per core.")] = os.cpu_count()
-    or 1,
+    workers: Annotated[int, typer.Option(min=1, help="Boards at a time; by default one per core.")] = WORKERS,
 ) -> None:
     """Write the pages of all boards and the front page, from which they and the documentation can be reached."""
     from leaderboards.publish.front import build_front
@@ -380,19 +361,22 @@ def opened(name: str) -> Board:
     Raises:
         UserError: if there is none.
     """
-    with user_errors(Path(name)):
-        try:
+    try:
+        with user_errors(Path(name)):
             return board(name)
-        except ValueError as error:
-            raise UserError(str(error)) from None
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _whole(name: str) -> Board:
+    found = opened(name)
+    if part_of := found.suite().part_of:
+        raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
+    return found
 
 
 def _commit() -> str:
-    """The hash of the commit of this checkout.
-
-    Raises:
-        UserError: if there is none.
-    """
+    """The hash of the commit of this checkout."""
     try:
         done = subprocess.run(
             ["git", "-C", str(_ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True

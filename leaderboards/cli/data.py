@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from gpbandit_envs import datasets
-from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.errors import Commands, UserError, user_errors
 
 __all__ = ["app"]
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from leaderboards.cli.standard_streams import open_missing_streams, output_error, watched_streams
-from leaderboards.cli.stopping import SIGNALLED, stoppable
+from leaderboards.cli.stopping import SIGNALLED, open_missing_streams, output_error, stoppable, watched_streams
 from leaderboards.text import visible
 
 __all__ = ["main"]

@@ -7,11 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from leaderboards.cli.standard_streams import output_error
+from typer.core import TyperGroup
 
-__all__ = ["UserError", "option_errors", "results_folder", "user_errors"]
+from leaderboards.cli.stopping import output_error
 
+__all__ = ["Commands", "UserError", "option_errors", "results_folder", "user_errors"]
 
 _SHOWN = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -112,3 +114,25 @@ def results_folder(directory: Path) -> Path:
     raise UserError(
         f"{directory} holds no results: expected the folder that `gpbandit run SUITE --out` was given{hint}"
     )
+
+
+_BEGINNING = 3
+
+
+class Commands(TyperGroup):
+    """A group whose error for an unknown command names the closest one, or all."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As in Typer.
+
+        Raises:
+            UserError: if there is no such command.
+        """
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            from gpbandit_envs.arguments import did_you_mean  # here: `gpbandit --help` needs no NumPy
+
+            begun = [name for name in known if name[:_BEGINNING] == args[0][:_BEGINNING]]  # environments, for envs
+            hint = did_you_mean(args[0], known, f"did you mean {begun[0]!r}?" if begun else None)
+            raise UserError(f"{ctx.command_path}: no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)

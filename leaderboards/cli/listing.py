@@ -17,8 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leaderboards.cli.commands import Commands
-from leaderboards.cli.errors import UserError
+from leaderboards.cli.errors import Commands, UserError
 from leaderboards.cli.terminal import say_json
 
 __all__ = [

@@ -1,9 +1,13 @@
-"""Prints the ranking of a results folder. Warns about agents that are worse than uniform sampling."""
+"""Prints rankings of a results folder or a board, and the verdicts on bands of a suite with a plan for audits.
+
+Warns about agents that are worse than uniform sampling.
+"""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,26 +15,35 @@ import numpy as np
 import typer
 
 from gpbandit_envs.arguments import did_you_mean
-from leaderboards.cli.against import board_or_folder
-from leaderboards.cli.errors import UserError, user_errors
-from leaderboards.cli.guarantee import guarantee_lines
+from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
+from leaderboards.audit.guarantee_rows import GuaranteeRow, guarantee_rows, kept_words
+from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import say
+from leaderboards.play.suite import Suite
+from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of, with_board
 from leaderboards.score.criteria import BoardScores, alike, board_scores
-from leaderboards.score.frames import OverallRanking, TaskRanking
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.participation import Participation, participation_of
-from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes
-from leaderboards.score.rankings import task_ranking as rank_on
+from leaderboards.score.participation import participation_of
+from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes, task_ranking
 from leaderboards.score.scores import N_POINTS
 from leaderboards.score.summary import Summary, summarise
-from leaderboards.store.store import StoreView
+from leaderboards.store.intact import StoreError
+from leaderboards.store.store import Store, StoreView
 from leaderboards.store.union import Joined
 
-__all__ = ["check_metric", "criteria_help", "ranking", "short_ranking"]
+__all__ = [
+    "check_metric",
+    "criteria_help",
+    "joined",
+    "opened",
+    "ranking",
+    "rivals_on",
+    "short_ranking",
+    "verdict_lines",
+]
 
 _SHOWN = 5
 _POINTS = 2  # of each curve: only the end is looked at
-
 
 criteria_help = f"{', '.join(RANKED_BY[:-1])} or {RANKED_BY[-1]}."
 """Help of an option that names a criterion."""
@@ -70,40 +83,29 @@ def ranking(
         )
     if why is not None and by != "cumulative_regret":
         raise UserError("--why: expected no --by beside it; it says what an agent did, whatever the criterion")
-    found = board_or_folder(results, against)
+    found = _board_or_folder(results, against)
     with user_errors(Path(results)):
         if not found.keys():
             raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
-        if valid and ((suite := found.suite()) is None or suite.audit is None):
+        suite = found.suite()
+        if valid and (suite is None or suite.audit is None):
             raise UserError(
                 f"--valid: expected runs of a suite with the key audit, such as guarantee-v1, got {results}"
             )
         summary = summarise(found, _POINTS if why is None else N_POINTS)
+    lines: Iterable[str]
     if why is not None:
-        for line in why_lines(summary, why):
-            say(line)
-        return
-    if valid:
-        for line in guarantee_lines(found, summary):
-            say(line)
-        return
-    aliases, classes = alike(summary), task_classes(summary)
-    for one in classes:
-        scores = board_scores(summary, one.tasks, by, aliases=aliases)
-        name = f"{one.name}: " if len(classes) > 1 else ""
-        if scores is None:
-            say(f"{name}no agent has a score on every environment")
-            continue
-        for line in score_lines(name, scores, participation_of(summary, scores)):
-            say(line)
+        lines = _why_lines(summary, why)
+    elif valid and suite is not None and suite.audit is not None:
+        lines = _guarantee_lines(guarantee_board(found, summary, suite.audit))
+    else:
+        lines = _score_lines(summary, by)
+    for line in lines:
+        say(line)
 
 
-def why_lines(summary: Summary, name: str) -> Iterator[str]:
-    """The lines of `gpbandit ranking --why`: what an agent did on each environment.
-
-    Raises:
-        UserError: if there is no such agent.
-    """
+def _why_lines(summary: Summary, name: str) -> Iterator[str]:
+    """The lines of `gpbandit ranking --why`: what an agent did on each environment."""
     from leaderboards.show.why import deed
 
     named = [agent for agent, ref in summary.agents.items() if name in (agent, ref.id)]
@@ -116,31 +118,45 @@ def why_lines(summary: Summary, name: str) -> Iterator[str]:
                 yield f"  {task}: {text}"
 
 
-def score_lines(name: str, found: BoardScores, told: Participation) -> Iterator[str]:
-    """The lines of `gpbandit ranking` on one class of tasks."""
-    n, k = len(found.tasks), len(found.agents)
-    environments = f"{n} environment{'' if n == 1 else 's'}"
-    agents, places = ("1 agent", "a place needs a rival") if k == 1 else (f"{k} agents", f"places {found.where}")
-    yield f"{name}{METRICS[found.by].title.lower()}, {environments}, {agents}; {places}"
-    yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
-    for agent in found.ordered:
-        i = found.agents.index(agent)
-        place = found.ranking.marked(int(found.ranking.group[i])) if k > 1 else ""
-        wide, narrow = found.wide[i], found.narrow[i]
-        won = f"{found.wins[i]:.0%}" if np.isfinite(found.wins[i]) else ""
-        ends = [f"{each.low:.1f} to {each.high:.1f}" if each.is_known else "" for each in (wide, narrow)]
-        names = " = ".join((agent, *found.aliases.get(agent, ())))
-        yield f"  {place:<6}{wide.estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {names}"
-    if not found.ranking.is_told:
-        yield "  too few repetitions for places"
-    yield from (f"  {line}" for line in told.lines(found.tied_first if found.ranking.is_told and k > 1 else None))
-    for task, why in found.left_out.items():
-        yield f"  without a score: {task}, as {why}"
-    for why, unplaced in found.unplaced.items():
-        yield f"  without a place, {why}: {', '.join(unplaced)}"
+def _score_lines(summary: Summary, by: str) -> Iterator[str]:
+    """The lines of `gpbandit ranking`, by class of tasks."""
+    aliases, classes = alike(summary), task_classes(summary)
+    for one in classes:
+        found = board_scores(summary, one.tasks, by, aliases=aliases)
+        name = f"{one.name}: " if len(classes) > 1 else ""
+        if found is None:
+            yield f"{name}no agent has a score on every environment"
+            continue
+        n, k = len(found.tasks), len(found.agents)
+        agents, places = ("1 agent", "a place needs a rival") if k == 1 else (f"{k} agents", f"places {found.where}")
+        yield f"{name}{METRICS[by].title.lower()}, {_counted(n)}, {agents}; {places}"
+        yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
+        yield from (_score_line(found, agent) for agent in found.ordered)
+        if not found.ranking.is_told:
+            yield "  too few repetitions for places"
+        tied = found.tied_first if found.ranking.is_told and k > 1 else None
+        yield from (f"  {line}" for line in participation_of(summary, found).lines(tied))
+        for task, why in found.left_out.items():
+            yield f"  without a score: {task}, as {why}"
+        for why, unplaced in found.unplaced.items():
+            yield f"  without a place, {why}: {', '.join(unplaced)}"
 
 
-def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:
+def _score_line(found: BoardScores, agent: str) -> str:
+    i = found.agents.index(agent)
+    place = found.ranking.marked(int(found.ranking.group[i])) if len(found.agents) > 1 else ""
+    won = f"{found.wins[i]:.0%}" if np.isfinite(found.wins[i]) else ""
+    both = (found.wide[i], found.narrow[i])
+    ends = [f"{each.low:.1f} to {each.high:.1f}" if each.is_known else "" for each in both]
+    names = " = ".join((agent, *found.aliases.get(agent, ())))
+    return f"  {place:<6}{both[0].estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {names}"
+
+
+def _counted(n: int) -> str:
+    return f"{n} environment{'' if n == 1 else 's'}"
+
+
+def short_ranking(store: StoreView, also: Container[str] = ()) -> Iterator[str]:
     """Lines that say who leads in each class of environments, and who ended no better than uniform sampling.
 
     Args:
@@ -149,42 +165,122 @@ def short_ranking(store: StoreView, also: Container[str] = ()) -> list[str]:
             only the ranks are told where there is a board.
     """
     summary = summarise(store, _POINTS)
-    rankings = {task: rank_on(summary, task) for task, about in summary.tasks.items() if about.in_suite}
+    rankings = {task: task_ranking(summary, task) if about.in_suite else None for task, about in summary.tasks.items()}
     classes = task_classes(summary)
-    overall = class_rankings(summary, classes, rankings | dict.fromkeys(summary.tasks.keys() - rankings.keys()))
-    lines: list[str] = []
-    for one in classes:
-        if one.name in overall and len(overall[one.name].agents) > 1:
-            lines.extend(_lines(one.name if len(classes) > 1 else "", overall[one.name], rankings, also))
+    for name, found in class_rankings(summary, classes, rankings).items():
+        if (k := len(found.agents)) == 1:
+            continue
+        of = f"{name}, " if len(classes) > 1 else ""
+        yield f"ranking by cumulative regret: {of}{_counted(len(found.tasks))}, {k} agents that played all of it"
+        shown = [agent for place, agent in enumerate(found.ordered) if place < _SHOWN or agent in also]
+        for agent in shown:
+            i = found.agents.index(agent)
+            place, rank = found.ranking.marked(int(found.ranking.group[i])), found.mean_rank[i].estimate
+            ranked = [one for task in found.tasks if (one := rankings[task]) is not None]
+            means = [float(one.Y[:, one.agents.index(agent)].mean()) for one in ranked]
+            are_ratios = all(one.metric == "regret_ratio" for one in ranked)
+            ratio = f", regret ratio {np.mean(means):.3f}" if are_ratios else ""
+            yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{ratio})"
+        if k > len(shown):
+            yield f"  and {k - len(shown)} more"
+        if found.caveat:
+            yield f"  {found.caveat}"
     for agent, ratios in no_better_than_uniform(summary, also if isinstance(store, Joined) else None).items():
         where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in ratios.items())
-        lines.append(f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}")
-        lines.append(f"  what it did: {shlex.join(['gpbandit', 'ranking', str(store.directory), '--why', agent])}")
-    return lines
+        yield f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}"
+        yield f"  what it did: {shlex.join(['gpbandit', 'ranking', str(store.directory), '--why', agent])}"
 
 
-def _lines(
-    name: str, found: OverallRanking, rankings: dict[str, TaskRanking | None], also: Container[str]
-) -> Iterator[str]:
-    n, k = len(found.tasks), len(found.agents)
-    of = f"{name}, " if name else ""
-    yield f"ranking by cumulative regret: {of}{n} environment{'' if n == 1 else 's'}, {k} agents that played all of it"
-    shown = [agent for place, agent in enumerate(found.ordered) if place < _SHOWN or agent in also]
-    for agent in shown:
-        i = found.agents.index(agent)
-        place, rank = found.ranking.marked(int(found.ranking.group[i])), found.mean_rank[i].estimate
-        yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{_score(agent, found, rankings)})"
-    if k > len(shown):
-        yield f"  and {k - len(shown)} more"
-    if found.caveat:
-        yield f"  {found.caveat}"
+# ---- the board that `--against` names ----
 
 
-def _score(agent: str, found: OverallRanking, rankings: dict[str, TaskRanking | None]) -> str:
-    """The mean regret ratio over the tasks; empty unless it is known on all of them."""
-    means = [
-        float(ranking.Y[:, ranking.agents.index(agent)].mean())
-        for task in found.tasks
-        if (ranking := rankings[task]) is not None and ranking.metric == "regret_ratio"
-    ]
-    return f", regret ratio {np.mean(means):.3f}" if len(means) == len(found.tasks) else ""
+def rivals_on(against: str, suite: Suite) -> Board:
+    """The board that `--against` names.
+
+    Raises:
+        UserError: if there is none, or it has no run of a task of the suite.
+    """
+    with option_errors("against", board="against"):
+        return rivals_of(against, suite)
+
+
+def opened(directory: Path, against: str | None = None) -> Store | Joined:
+    """A results folder, joined with the board of `--against` or with the one that it was played against.
+
+    Raises:
+        UserError: if there is none.
+    """
+    with option_errors("against", board="against"):
+        return open_results(directory, against)
+
+
+def _board_or_folder(results: str, against: str | None) -> Board | Store | Joined:
+    """The board of that name, or the results folder as `opened` gives it."""
+    with user_errors(Path(results)):
+        if results not in board_names():
+            return opened(results_folder(Path(results)), against)
+        if against is not None:
+            raise UserError("--against: expected a results folder before it, got the name of a board")
+        return board(results)
+
+
+def joined(store: Store) -> Store | Joined:
+    """A results folder, joined with the board that it was played against, if any.
+
+    Raises:
+        StoreError: if that board cannot be had.
+    """
+    try:
+        return with_board(store)
+    except ValueError as error:
+        raise StoreError(f"{store.directory} was played against a board that is not here: {error}") from None
+
+
+# ---- bands ----
+
+
+def verdict_lines(view: StoreView, also: Collection[str] = ()) -> list[str]:
+    """How many rows keep their word, and the verdict on those of `also`; nothing for a suite without a plan."""
+    suite = view.suite()
+    if suite is None or suite.audit is None:
+        return []
+    rows = guarantee_rows(view, summarise(view, _POINTS), suite.audit)
+    told = [f"  {row.agent}: {row.verdict.category}, {row.reason or _held(row)}" for row in rows if row.agent in also]
+    return [f"{kept_words(rows)}, at delta {suite.audit.delta:g}", *told]
+
+
+def _guarantee_lines(board: GuaranteeBoard) -> Iterator[str]:
+    """The lines of `gpbandit ranking --valid`: the valid rows of each group of tasks, the line, and all others."""
+    yield board.sentence
+    for ranking in board.lists:
+        yield f"{ranking.name}: {_counted(len(ranking.tasks))}, {len(ranking.rows)} valid rows"
+        if ranking.price is not None:
+            ratio = ranking.price.ratio
+            ends = f" ({ratio.low:.2f} to {ratio.high:.2f})" if ratio.is_known else ""
+            yield f"  price of validity {ratio.estimate:.2f}{ends}: regret of the best valid row over the least of all"
+        yield f"  {'place':<6}{'mean rank':>9}{'regret':>8}{'slack':>7}  row"
+        for one in ranking.rows:
+            slack = one.row.mean_slack(ranking.tasks)
+            numbers = f"{_number(one.mean_rank):>9}{_number(one.regret):>8}{_number(slack):>7}"
+            yield f"  {one.place:<6}{numbers}  {one.row.agent}: {_held(one.row)}"
+    for row in board.unlisted:
+        yield f"valid, and on no list whole: {row.agent}, {_held(row)}"
+    yield f"{' no guarantee ':-^90}"
+    n = len(board.tasks)
+    for row in board.below:
+        played = row.played(board.tasks)
+        on = "" if played == n else f" (on {played} of {n} tasks)"
+        yield f"  {_number(row.mean_regret(board.tasks)):>8}  {row.agent}{on}: {row.reason}"
+
+
+def _held(row: GuaranteeRow) -> str:
+    verdict = row.verdict
+    held = f"held in {verdict.held} of {verdict.runs} runs on {len(verdict.claimed)} claimed tasks"
+    return f"{held}, at least {verdict.least_held:.1%}"
+
+
+def _number(x: float) -> str:
+    """Two decimals; a band that is wider than anything, in powers of ten."""
+    if not math.isfinite(x):
+        return "-"
+    return f"{x:.2f}" if x < 1000 else f"{x:.0e}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -15,7 +14,7 @@ from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, exp
 from leaderboards.claims.pages import as_json, interval_text, looked, rough, write
 from leaderboards.claims.reproduce import Reproduction, check, suite_of
 from leaderboards.cli.errors import UserError, user_errors
-from leaderboards.cli.terminal import say, warn
+from leaderboards.cli.terminal import WORKERS, Workers, say, warn
 from leaderboards.play.build import load_plugins
 from leaderboards.store.store import Store
 from leaderboards.work.executors import Workforce
@@ -35,7 +34,7 @@ def reproduce(
     ),
     out: Annotated[Path | None, typer.Option(help="Results folder; by default results/NAME.")] = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Only so many repetitions.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    workers: Workers = WORKERS,
     only_check: Annotated[bool, typer.Option("--only-check", help="Play nothing; judge what is there.")] = False,
 ) -> None:
     """Play the missing runs of a paper's experiment and check the paper's claims on them."""

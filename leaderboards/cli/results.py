@@ -1,8 +1,7 @@
-"""Commands on a results folder: `gpbandit figures`, `watch`, `merge`, `submit`, `add`, `verify` and `query`."""
+"""Commands on a results folder: `page`, `figures`, `watch`, `merge`, `submit`, `add`, `verify`, `audit`, `query`."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import tempfile
 from collections import Counter
@@ -13,40 +12,98 @@ from typing import Annotated
 
 import pandas as pd
 import typer
+from rich.console import Console
+from rich.progress import Progress
 
-from leaderboards.cli.against import joined, opened
+from leaderboards.audit.conic import require_cvxpy
+from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
+from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric, criteria_help
-from leaderboards.cli.screen import say_screen
-from leaderboards.cli.terminal import ask_to_run, say, say_json
-from leaderboards.play.build import load_plugins
-from leaderboards.publish.submission import (
-    faults,
-    is_submission,
-    make_submission,
-    open_submission,
-    same_on_board,
-)
+from leaderboards.cli.ranking import check_metric, criteria_help, joined, opened
+from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, say, say_json
+from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
+from leaderboards.publish.submission import faults, is_submission, make_submission, open_submission, same_on_board
 from leaderboards.store import exchange
 from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
-from leaderboards.store.store import Store
+from leaderboards.store.store import Store, StoreView
 from leaderboards.verify.choose import choose, drawn
+from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
 
-__all__ = ["add", "figures", "merge", "query", "submit", "verify", "watch"]
+__all__ = ["add", "audit", "figures", "merge", "page", "query", "say_screen", "submit", "verify", "watch"]
 
 _DIFFERS = 1
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
-_ROWS_SHOWN = 1000
+_ROWS_SHOWN, _KINDS_SHOWN = 1000, 5
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+_RankBy = Annotated[str, typer.Option("--rank-by", help=criteria_help)]
+_Row = Annotated[
+    list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
+]
+
+
+def page(
+    directory: Folder,
+    ranked_by: _RankBy = "cumulative_regret",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Rank the runs of the folder among those of this board: its name, path or address, or `board` for "
+            "the board of the suite. By default the board that the folder was played against."
+        ),
+    ] = None,
+    import_agents: Annotated[
+        bool,
+        typer.Option(
+            "--import-agents",
+            help="Import the agents that are named module:Class. Their pages then describe them, and they are ranked "
+            "in their class of entrants.",
+        ),
+    ] = False,
+) -> None:
+    """Write the pages of a results folder and print where they are."""
+    check_metric(ranked_by)
+    with user_errors(directory):
+        store = Store(results_folder(directory))
+        if store.runs().empty:
+            raise UserError(f"{directory} holds no readable run: give `gpbandit run SUITE --out {directory}` first")
+        agents = named_agents(entry.spec for entry in store.entries().values())
+        named = [id for id in agents if is_findable(id.partition(":")[0])]  # of the others `not_here` speaks below
+        failed = [id for id in named if not _imported(id)] if import_agents else []
+        from leaderboards.show.build import build_page
+
+        index = build_page(opened(directory, against), ranked_by=ranked_by)
+        # Asked before plugins are loaded: only what was known then is on the page.
+        bare = [id for id in named if loaded_agent(id) is None and id not in failed]
+        load_plugins()
+        for reason in dict.fromkeys(filter(None, (not_here(entry.spec) for entry in store.entries().values()))):
+            say(f"note: {reason}; its runs are shown, without its theory", err=True)
+        if bare and not import_agents:
+            say(
+                f"note: {', '.join(bare)}: shown without description, and in neither class of entrants, since a page "
+                "imports nobody's code by itself; --import-agents has it do so",
+                err=True,
+            )
+    say(f"The leaderboard is at {index.resolve()}")
+
+
+def _imported(id: str) -> bool:
+    """Whether the class `id` can be imported; if not, why is said."""
+    try:
+        load_class(id)
+    except Exception as error:  # a module of the user's may raise anything
+        say(f"note: {id} could not be imported ({type(error).__name__}: {error})", err=True)
+        return False
+    return True
 
 
 def figures(
-    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    directory: Folder,
     out: Annotated[Path | None, typer.Option(help="Where to write; DIRECTORY/figures by default.")] = None,
     agent: Annotated[
         list[str] | None,
@@ -81,7 +138,7 @@ def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
     interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
-    ranked_by: Annotated[str, typer.Option("--rank-by", help=criteria_help)] = "cumulative_regret",
+    ranked_by: _RankBy = "cumulative_regret",
 ) -> None:
     """Show a suite while it runs: what is done, what failed, the time left, the ranking so far."""
     if interval <= 0:
@@ -105,7 +162,7 @@ def merge(
 
 
 def submit(
-    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    directory: Folder,
     out: Annotated[
         Path | None, typer.Option(help="The archive, or the folder of the submission; by default beside the folder.")
     ] = None,
@@ -122,20 +179,20 @@ def submit(
     name = directory.resolve().name
     with user_errors(directory):
         against = noted(results_folder(directory))
-    if against is not None:
-        folder = out if out is not None else directory.with_name(f"{name}-submission")
-        with user_errors(folder):
-            made = make_submission(directory, folder, same_code)
-        say(f"{folder}: {len(made.store.done_keys())} runs of {', '.join(agent.label for agent in made.agents)}")
-        for left in made.left_out:
-            say(f"  left out: {left}")
-        text = folder / "PULL_REQUEST.md"
-        say(f"next: gpbandit verify {shlex.quote(str(folder))}, fill in {text}, open a pull request")
+    if against is None:
+        archive = out if out is not None else directory.with_name(f"{name}.zip")
+        with user_errors(archive):
+            runs = exchange.pack(directory, archive)
+        say(f"{runs} runs are in {archive}; on the other machine: gpbandit add {archive.name} DIR")
         return
-    archive = out if out is not None else directory.with_name(f"{name}.zip")
-    with user_errors(archive):
-        runs = exchange.pack(directory, archive)
-    say(f"{runs} runs are in {archive}; on the other machine: gpbandit add {archive.name} DIR")
+    folder = out if out is not None else directory.with_name(f"{name}-submission")
+    with user_errors(folder):
+        made = make_submission(directory, folder, same_code)
+    say(f"{folder}: {len(made.store.done_keys())} runs of {', '.join(agent.label for agent in made.agents)}")
+    for left in made.left_out:
+        say(f"  left out: {left}")
+    text = folder / "PULL_REQUEST.md"
+    say(f"next: gpbandit verify {shlex.quote(str(folder))}, fill in {text}, open a pull request")
 
 
 def add(
@@ -148,14 +205,18 @@ def add(
     _print_merge_result(received, directory)
 
 
+def _print_merge_result(received: exchange.MergeResult, directory: Path) -> None:
+    say(f"{directory}: {received.runs} runs are new, {received.known} were there before")
+    for text in received.rejected:
+        say(f"  left out: {text}", err=True)
+
+
 def verify(
     directory: Annotated[Path, typer.Argument(help="Results folder, or folder of a submission.")],
-    row: Annotated[
-        list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
-    ] = None,
+    row: _Row = None,
     sample: Annotated[int | None, typer.Option(help="Play only so many runs, spread evenly or by --seed.")] = None,
     seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, such as a commit hash.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    workers: Workers = WORKERS,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code that the results name without asking.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
     isolate: Annotated[
@@ -189,7 +250,7 @@ def verify(
         isolated = submission is not None if isolate is None else isolate
         with closing(LocalExecutor(workers, code=code, portable=played_portably(store, keys))) as executor:
             verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, code, isolated=isolated)
-        print_verdicts(store, verdicts, as_json)
+        _print_verdicts(store, verdicts, as_json)
         differing = any(verdict.level in ("disagrees", "undecided") for verdict in verdicts)
         if differing and submission is not None:
             for text in same_on_board(submission):
@@ -199,33 +260,111 @@ def verify(
         raise typer.Exit(_DIFFERS)
 
 
-def print_verdicts(store: Store, verdicts: Sequence[Verdict], as_json: bool) -> None:
+def _print_verdicts(store: Store, verdicts: Sequence[Verdict], as_json: bool) -> None:
     """Print a line a run, and with what they come to; with `as_json` an object a run."""
-    runs = store.runs()
-    for verdict in verdicts:
-        run = runs.loc[verdict.key]
+    runs = store.runs()[["agent", "env", "repetition"]]
+    for one in verdicts:
+        agent, env, repetition = runs.loc[one.key]
         if as_json:
-            names: dict[str, object] = {
-                "agent": str(run["agent"]),
-                "env": str(run["env"]),
-                "repetition": store.spec(verdict.key).repetition,
-            }
-            say_json(
-                {"key": verdict.key, **names, "agrees": verdict.agrees, "verdict": verdict.level, "text": verdict.text}
-            )
-            continue
-        what = f"{run['agent']} on {run['env']}, repetition {run['repetition']}"
-        say(f"{_MARKS[verdict.agrees]} {verdict.key[:8]} {what}: {verdict.text}")
+            about = {"key": one.key, "agent": str(agent), "env": str(env), "repetition": int(repetition)}
+            say_json({**about, "agrees": one.agrees, "verdict": one.level, "text": one.text})
+        else:
+            say(f"{_MARKS[one.agrees]} {one.key[:8]} {agent} on {env}, repetition {repetition}: {one.text}")
     if not as_json:
         counts = Counter(verdict.level for verdict in verdicts)
-        agree = counts["identical"] + counts["agrees"]
         undecided = f"; {counts['undecided']} are undecided" if counts["undecided"] else ""
         unknown = f"; {counts[NOT_HERE]} {NOT_HERE}" if counts[NOT_HERE] else ""
-        say(f"{agree} of {len(verdicts)} runs agree{undecided}{unknown}")
+        say(f"{counts['identical'] + counts['agrees']} of {len(verdicts)} runs agree{undecided}{unknown}")
+
+
+def say_screen(results: StoreView, *, every: bool = True, err: bool = False) -> bool:
+    """Print what the screen finds of the first choices of agents; returns whether it flags one.
+
+    Args:
+        results: Of a submission, or a board.
+        every: Whether to print a line for each agent, or for those alone that are flagged.
+        err: Whether to print to the standard error stream.
+    """
+    found = screen(results)
+    for one in found:
+        if every or one.flagged:
+            say(f"{'NOT' if one.flagged else 'ok '} screen: {one}", err=err)
+    flagged = any(one.flagged for one in found)
+    if not every and not flagged:
+        told = sum(one.runs > 0 for one in found)
+        if told:
+            say(f"screen: none of {told} agents pulls the best arm first more often than chance allows")
+        else:
+            say("screen: no run is on drawn functions of finite arms, of whose first choice something can be told")
+    return flagged
+
+
+def audit(
+    directory: Folder,
+    row: _Row = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Only repetitions below this number.")] = None,
+    checkpoints: Annotated[
+        int, typer.Option("--checkpoints", "--looks", min=2, help="Number of log-spaced checkpoints of a run.")
+    ] = CHECKPOINTS,
+    arms: Annotated[
+        int,
+        typer.Option(min=1, help="Sampled arms at which sketched and exact variances are compared; points of a box."),
+    ] = SAMPLED,
+    conic: Annotated[
+        int,
+        typer.Option(min=0, help="Arms at which bands are compared with the tightest one, by CVXPY (extra `conic`)."),
+    ] = 0,
+    again: Annotated[bool, typer.Option("--again", help="Also runs that have an audit.")] = False,
+    workers: Workers = WORKERS,
+    yes: Yes = False,
+) -> None:
+    """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
+    if conic:
+        try:
+            require_cvxpy()
+        except ImportError as error:
+            raise UserError(str(error)) from None
+    with user_errors(directory):
+        store = Store(results_folder(directory))
+        with option_errors("row"):
+            keys = choose(store, row or [])
+        if repetitions is not None:
+            numbers = store.runs()["repetition"]
+            keys = [key for key in keys if numbers[key] < repetitions]
+        before = set() if again else AuditStore(store.directory).keys()
+        todo = [key for key in keys if key not in before]
+        ask_to_run([store.spec(key) for key in todo], yes)
+        load_plugins()
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            audits = audit_runs(store, todo, workers, checkpoints, arms, conic)
+            outcomes = list(progress.track(audits, len(todo), description="runs audited"))
+        _report_audits(store, outcomes, len(keys) - len(todo))
+    if any(outcome.error for outcome in outcomes):
+        raise typer.Exit(_DIFFERS)
+
+
+def _report_audits(store: Store, outcomes: list[AuditOutcome], before: int) -> None:
+    audited = [outcome for outcome in outcomes if not outcome.error]
+    banded = sum(not outcome.no_band for outcome in audited)
+    ending = "" if len(audited) == 1 else "s"
+    say(
+        f"{store.directory}: {len(audited)} run{ending} audited, {banded} with a confidence band; {before} were before."
+        f" See them with gpbandit page {store.directory}"
+    )
+    names = store.runs()[["agent", "env"]].agg(" on ".join, axis=1)
+    for title, texts in (
+        ("could not be audited", {outcome.key: outcome.error for outcome in outcomes if outcome.error}),
+        ("did not repeat the stored trace", {outcome.key: outcome.differs for outcome in outcomes if outcome.differs}),
+    ):
+        counts = Counter(f"{names[key]}: {text}" for key, text in texts.items())
+        for what, n in counts.most_common(_KINDS_SHOWN):
+            say(f"  {title}: {n} of {what}", err=True)
+        if len(counts) > _KINDS_SHOWN:
+            say(f"  and {len(counts) - _KINDS_SHOWN} more kinds", err=True)
 
 
 def query(
-    directory: Annotated[Path, typer.Argument(help="Results folder.")],
+    directory: Folder,
     sql: Annotated[str, typer.Argument(help="SQL over the tables runs and traces.")],
     csv: Annotated[bool, typer.Option("--csv", help="Answer as CSV.")] = False,
 ) -> None:
@@ -246,9 +385,3 @@ def _csv(answer: pd.DataFrame) -> str:
         return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
     return answer.rename(columns=plain).map(plain).to_csv(index=False).rstrip()
-
-
-def _print_merge_result(received: exchange.MergeResult, directory: Path) -> None:
-    say(f"{directory}: {received.runs} runs are new, {received.known} were there before")
-    for text in received.rejected:
-        say(f"  left out: {text}", err=True)

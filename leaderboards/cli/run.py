@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -14,13 +13,11 @@ from rich.console import Console
 
 from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
-from leaderboards.cli.against import opened
 from leaderboards.cli.errors import UserError, option_errors, user_errors
-from leaderboards.cli.guarantee import verdict_lines
 from leaderboards.cli.listing import complete_agent, complete_suite
-from leaderboards.cli.ranking import short_ranking
+from leaderboards.cli.ranking import opened, short_ranking, verdict_lines
 from leaderboards.cli.stopping import raise_if_stopped
-from leaderboards.cli.terminal import say, say_json, warn
+from leaderboards.cli.terminal import WORKERS, say, say_json, warn
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
@@ -49,7 +46,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Results folder; by default results/NAME, NAME being the suite's.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(help="Runs at a time; by default one per core.")] = WORKERS,
     executor: Annotated[str, typer.Option(help=f"One of {', '.join(EXECUTORS)}.")] = "local",
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a running Dask scheduler, tcp://HOST:PORT; for --executor dask.")

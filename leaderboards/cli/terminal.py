@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +18,23 @@ from leaderboards.text import visible
 if TYPE_CHECKING:
     from leaderboards.play.spec import RunSpec
 
-__all__ = ["LogFormatter", "ask_to_run", "say", "say_json", "warn"]
+__all__ = [
+    "WORKERS",
+    "Folder",
+    "LogFormatter",
+    "Workers",
+    "Yes",
+    "ask_to_run",
+    "say",
+    "say_json",
+    "warn",
+]
+
+# Arguments that several commands have.
+Folder = Annotated[Path, typer.Argument(help="Results folder.")]
+Workers = Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")]
+WORKERS = os.cpu_count() or 1
+Yes = Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")]
 
 _NAMED = 8
 

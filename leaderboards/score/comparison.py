@@ -15,7 +15,7 @@ from leaderboards.score.statistics import (
     LEVEL,
     Interval,
     improvements,
-    mean_bands,
+    mean_band,
     mean_intervals,
     repetitions_needed,
     stratified_mean,
@@ -142,7 +142,7 @@ def _compared(
     n = len(blocks)
     differences = x - Y
     estimates = mean_intervals(differences)
-    bands, wins = mean_bands(curves), improvements(x, Y)
+    bands, wins = zip(*mean_band(np.ascontiguousarray(curves.swapaxes(0, 1)))), improvements(x, Y)
     needed: list[int | None] = [None] * len(seconds)
     p: list[float | None] = [None] * len(seconds)
     if ranked is not None:

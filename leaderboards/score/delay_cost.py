@@ -20,7 +20,6 @@ import numpy as np
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.spec import canonical_json
-from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, paired_difference, ratio_interval
 from leaderboards.score.summary import Summary
 
@@ -103,31 +102,18 @@ def delay_studies(summary: Summary) -> list[DelayStudy]:
 
 
 def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) -> dict[float, DelayCost]:
-    immediate = summary.scores.get((base, agent))
-    if immediate is None:
-        return {}
-    costs = {}
-    for strength, task in tasks.items():
+    """The costs of an agent by strength, where it has finished runs of the task and of the base that can be paired."""
+    immediate, costs = summary.scores.get((base, agent)), {}
+    for strength, task in tasks.items() if immediate is not None else ():
         scores = summary.scores.get((task, agent))
-        if scores is None:
+        if scores is None or immediate is None:
             continue
         mine, theirs = summary.tasks[task].members, summary.tasks[base].members
         both = set(immediate.blocks).intersection(scores.blocks)
         blocks = [block for block in scores.blocks if block in both and mine.get(block) == theirs.get(block)]
-        cost = _cost(task, strength, blocks, immediate, scores)
-        if cost is not None:
-            costs[strength] = cost
+        x = scores.finals["cumulative_regret"][scores.rows(blocks)]
+        y = immediate.finals["cumulative_regret"][immediate.rows(blocks)]
+        if blocks and np.isfinite(x).all() and np.isfinite(y).all():
+            both_ways = paired_difference(x, y), ratio_interval(x - y, y)
+            costs[strength] = DelayCost(task, strength, float(x.mean()), float(y.mean()), *both_ways)
     return costs
-
-
-def _cost(
-    task: str, strength: float, blocks: list[Block], immediate: AgentScores, scores: AgentScores
-) -> DelayCost | None:
-    if not blocks:
-        return None
-    x = scores.finals["cumulative_regret"][scores.rows(blocks)]
-    y = immediate.finals["cumulative_regret"][immediate.rows(blocks)]
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return None
-    difference, relative = paired_difference(x, y), ratio_interval(x - y, y)
-    return DelayCost(task, strength, float(x.mean()), float(y.mean()), difference, relative)

@@ -52,7 +52,6 @@ __all__ = [
     "ratio_interval",
     "repetitions_needed",
     "score_band",
-    "score_bands",
     "score_interval",
     "score_intervals",
     "sign_patterns",
@@ -73,9 +72,8 @@ _BATCH = 32  # pairs at once: 1 MB, what the cache of a core holds
 _FEW_BLOCKS = 32  # up to which the product of pairs and signs is the faster one
 _FAR = 1e4  # from the median, over the root mean square of a difference: beyond, sums lose more than `_ROUNDING` bears
 
-_FARTHEST = (
-    3.0  # of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty
-)
+# Of an upper end from the mean, over Student's: coverage hardly grows beyond, and charts would be empty.
+_FARTHEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -105,40 +103,30 @@ class Interval:
         return bool(self.low <= value <= self.high)
 
 
+Band = tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]
+"""Mean, lower and upper end at each point."""
+
+
 # ---- intervals ----
 
 
 def mean_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
-    """Mean with Student's interval `mean +- t_{n-1} s / sqrt(n)`.
+    """Mean of one value per repetition with Student's interval `mean +- t_{n-1} s / sqrt(n)`.
 
-    Args:
-        x: One value per repetition, shape `(n,)`.
-        level: Nominal coverage, in (0, 1).
-
-    Returns:
-        The interval; its ends are NaN for n = 1, all three numbers if a value is NaN.
+    Its ends are NaN for n = 1, all three numbers if a value is NaN.
 
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
     """
-    return _at_each_point(mean_band, _sample(x)[None, :], level)[0]
+    return mean_intervals(_sample(x)[None, :], level)[0]
 
 
 def mean_intervals(X: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
-    """`mean_interval` of k samples of one size at once, which takes as long as that of one.
-
-    Args:
-        X: One sample a row, shape `(k, n)`.
-        level: Nominal coverage of each by itself, in (0, 1).
-    """
+    """`mean_interval` of the k rows of `X` at once, which takes as long as that of one."""
     return _at_each_point(mean_band, X, level)
 
 
-def _at_each_point(
-    band: Callable[[Float[np.ndarray, "n p"], float], tuple[np.ndarray, np.ndarray, np.ndarray]],
-    X: Float[np.ndarray, "k n"],
-    level: float,
-) -> list[Interval]:
+def _at_each_point(band: Callable[..., Band], X: Float[np.ndarray, "k n"], level: float) -> list[Interval]:
     """The intervals that `band` has for the rows of `X`."""
     # Of rows that are contiguous sums are the same to the last bit whatever stands beside them.
     X = np.ascontiguousarray(X, np.float64)
@@ -146,48 +134,32 @@ def _at_each_point(
     return [Interval(mean, low, high, X.shape[1], level) for mean, low, high in zip(*ends)]
 
 
-def mean_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def mean_band(Y: Float[np.ndarray, "n *shape"], level: float = LEVEL) -> Band:
     """Mean curve with Student's interval at each point.
 
     Args:
-        Y: One row per repetition, shape `(n, p)`.
+        Y: One row per repetition, shape `(n, p)`; or curves of k agents side by side, shape `(n, k, p)`.
         level: Nominal coverage at each point by itself, in (0, 1).
 
     Returns:
-        Mean, lower and upper end, each of shape `(p,)`.
+        Mean, lower and upper end, each of shape `(p,)` or `(k, p)`.
     """
     Y = np.asarray(Y, np.float64)
-    if Y.ndim != 2 or not len(Y):
+    if Y.ndim < 2 or not len(Y):
         raise ValueError(f"Y: expected shape (n, p) with n >= 1, got {Y.shape}")
     _check_level(level)
-    n = len(Y)
-    mean = Y.mean(axis=0)
+    n, mean = len(Y), Y.mean(axis=0)
     if n == 1:
-        nowhere = np.full(Y.shape[1], np.nan)
-        return mean, nowhere, nowhere.copy()
+        return mean, np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
     half = scipy.special.stdtrit(n - 1, (1 + level) / 2) * Y.std(axis=0, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
 
 
-def mean_bands(Y: Float[np.ndarray, "k n p"], level: float = LEVEL) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """`mean_band` of k samples at once.
-
-    Args:
-        Y: One sample of n repetitions each, shape `(k, n, p)`.
-        level: Nominal coverage at each point by itself, in (0, 1).
-    """
-    return _bands(mean_band, Y, level)
-
-
 def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
-    """Mean of scores with the interval of `score_band`.
+    """Mean of one score per repetition with the interval of `score_band`.
 
-    Args:
-        x: One value per repetition, shape `(n,)`.
-        level: Nominal coverage, in (0, 1).
-
-    Returns:
-        The interval; its ends are NaN for n = 1 and for values that are all equal, all three numbers if a value is NaN.
+    Its ends are NaN for n = 1 and for values that are all equal, all three numbers if a value is NaN. Of scores that
+    are 0 in four runs of five, a third of samples of five are all 0.
 
     Raises:
         ValueError: for an empty sample or a level outside (0, 1).
@@ -196,21 +168,13 @@ def score_interval(x: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval
 
 
 def score_intervals(X: Float[np.ndarray, "k n"], level: float = LEVEL) -> list[Interval]:
-    """`score_interval` of k samples of one size at once, which takes as long as that of one.
-
-    A sample whose values are all equal does not determine the ends, which are NaN then: of scores that are 0 in four
-    runs of five, a third of samples of five are all 0.
-
-    Args:
-        X: One sample a row, shape `(k, n)`.
-        level: Nominal coverage of each by itself, in (0, 1).
-    """
+    """`score_interval` of the k rows of `X` at once, which takes as long as that of one."""
     found = _at_each_point(score_band, X, level)
     equal = (np.ptp(X, axis=1) == 0).tolist()
     return [replace(one, low=np.nan, high=np.nan) if flat else one for one, flat in zip(found, equal)]
 
 
-def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def score_band(Y: Float[np.ndarray, "n *shape"], level: float = LEVEL) -> Band:
     """Mean curve of scores, with an interval at each point that holds for scores that are skewed to the right too.
 
     Regret is skewed to the right: a large value is rare, and a sample without one has a small mean and a small standard
@@ -222,14 +186,7 @@ def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nd
     l and s being mean and standard deviation of the logarithms, but at most 3 times as far from the mean as Student's:
     the logarithm of a score next to 0 says nothing of the large ones. The lower end is Student's, and no less than 0
     where no value is below 0. Where a value is 0 or less there are no logarithms, and Student's upper end stays. What
-    it covers is measured in `docs/robustness.md`.
-
-    Args:
-        Y: One row per repetition, shape `(n, p)`.
-        level: Nominal coverage at each point by itself, in (0, 1).
-
-    Returns:
-        Mean, lower and upper end, each of shape `(p,)`.
+    it covers is measured in `docs/robustness.md`. Shapes are those of `mean_band`.
 
     Reference: Olsson (2005), *Confidence intervals for the mean of a log-normal distribution*, Journal of Statistics
     Education 13(1), equation 6.
@@ -249,25 +206,6 @@ def score_band(Y: Float[np.ndarray, "n p"], level: float = LEVEL) -> tuple[np.nd
         farthest = student + (_FARTHEST - 1) * (student - mean[positive])
         high[positive] = np.fmax(student, np.fmin(cox, farthest))
     return mean, np.where((low < 0) & (Y >= 0).all(axis=0), 0.0, low), high
-
-
-def score_bands(Y: Float[np.ndarray, "k n p"], level: float = LEVEL) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """`score_band` of k samples at once.
-
-    Args:
-        Y: One sample of n repetitions each, shape `(k, n, p)`.
-        level: Nominal coverage at each point by itself, in (0, 1).
-    """
-    return _bands(score_band, Y, level)
-
-
-def _bands(
-    band: Callable[[Float[np.ndarray, "n p"], float], tuple[np.ndarray, np.ndarray, np.ndarray]],
-    Y: Float[np.ndarray, "k n p"],
-    level: float,
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    k, n, p = Y.shape
-    return list(zip(*(values.reshape(k, p) for values in band(Y.transpose(1, 0, 2).reshape(n, k * p), level))))
 
 
 def quantile_intervals(X: Float[np.ndarray, "k n"], q: float, level: float = LEVEL) -> list[Interval]:
@@ -301,16 +239,10 @@ def quantile_intervals(X: Float[np.ndarray, "k n"], q: float, level: float = LEV
 
 
 def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL) -> Interval:
-    """Mean of the strata's means with Welch's interval.
+    """Mean of the means of E strata with Welch's interval.
 
-    The variance is `sum_e s_e^2 / n_e / E^2`, with the degrees of freedom of Welch and Satterthwaite.
-
-    Args:
-        strata: Values of each of E strata.
-        level: Nominal coverage, in (0, 1).
-
-    Returns:
-        The interval; its ends are NaN if a stratum has a single value, or if all values of each are equal.
+    The variance is `sum_e s_e^2 / n_e / E^2`, with the degrees of freedom of Welch and Satterthwaite. The ends are NaN
+    if a stratum has a single value, or if all values of each are equal.
 
     Raises:
         ValueError: without strata, for an empty one, or for a level outside (0, 1).
@@ -319,12 +251,7 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
 
 
 def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEVEL) -> list[Interval]:
-    """`stratified_mean` of k agents at once, which takes as long as that of a few.
-
-    Args:
-        strata: Values of each of E strata, one column an agent.
-        level: Nominal coverage of each by itself, in (0, 1).
-    """
+    """`stratified_mean` of k agents at once, one column an agent, which takes as long as that of a few."""
     _check_level(level)
     if not strata or any(not len(x) for x in strata):
         raise ValueError("strata: expected at least one stratum, and none empty")
@@ -350,11 +277,6 @@ def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEV
 def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
     """Mean of `x - y` over blocks that both agents played, with Student's interval.
 
-    Args:
-        x: Scores of one agent, shape `(n,)`.
-        y: Scores of the other on the same blocks, shape `(n,)`.
-        level: Nominal coverage, in (0, 1).
-
     Raises:
         ValueError: if the shapes differ: the scores are then not paired.
     """
@@ -371,13 +293,7 @@ def ratio_interval(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level
     the interval of `x / mean(y)`, which takes the sample's mean for the true one, may miss in most samples. It leaves
     out 0 where Student's interval of the mean of x does.
 
-    Args:
-        x: Values in the numerator, shape `(n,)`.
-        y: Values in the denominator, shape `(n,)`.
-        level: Nominal coverage, in (0, 1).
-
-    Returns:
-        The interval; its ends are NaN for n = 1, and where the mean of y is not told apart from 0.
+    Its ends are NaN for n = 1, and where the mean of y is not told apart from 0.
 
     Raises:
         ValueError: for an empty sample, if the shapes differ, or for a level outside (0, 1).
@@ -480,10 +396,7 @@ def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level:
     Args:
         x: Scores of the agent, shape `(n,)`; less is better.
         Y: Scores of the others on the same blocks, shape `(k, n)`.
-        level: Least coverage of each by itself, in (0, 1).
-
-    Raises:
-        ValueError: for a level outside (0, 1).
+        level: Least coverage of each by itself.
     """
     _check_level(level)
     wins = ((x < Y) + 0.5 * (x == Y)).sum(axis=1)
@@ -582,9 +495,6 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"], alpha: float 
         Y: Score of each agent on each block, shape `(n, k)`; smaller is better.
         p: Adjusted p-values of all pairs, shape `(k, k)`, as those of `flip_test`.
         alpha: Family-wise error rate over all pairs.
-
-    Returns:
-        Tie groups and rank intervals.
     """
     Y = _scores(Y)
     k = Y.shape[1]

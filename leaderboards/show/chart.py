@@ -26,7 +26,7 @@ from gpbandit_envs.channels import Channel, as_channel
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.frames import OverallRanking
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import score_bands
+from leaderboards.score.statistics import score_band
 from leaderboards.show.format import packed_each, rounded_each
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.shared import Site
@@ -175,7 +175,7 @@ def mean_lines(curves: Mapping[str, tuple[Num[np.ndarray, " _p"], Float[np.ndarr
         alike.setdefault(Y.shape, []).append(name)
     bands: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
     for names in alike.values():
-        bands |= zip(names, score_bands(np.stack([curves[name][1] for name in names])))
+        bands |= zip(names, zip(*score_band(np.stack([curves[name][1] for name in names], axis=1))))
     return [Line(name, x, *bands[name][: 1 if len(Y) == 1 else 3]) for name, (x, Y) in curves.items()]
 
 

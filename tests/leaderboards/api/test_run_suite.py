@@ -27,9 +27,8 @@ from gpbandit_envs import from_function, from_table
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
-from leaderboards.api.entries import as_suite
 from leaderboards.api.results import Results
-from leaderboards.api.run_suite import run_suite
+from leaderboards.api.run_suite import as_suite, run_suite
 from leaderboards.audit.report import audit_band
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, SuiteError
@@ -213,7 +212,7 @@ def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
 import agents
-from leaderboards.api.entries import _object_digest
+from leaderboards.api.run_suite import _object_digest
 agent = agents.make("EpsGreedy")
 agent.words = {"one", "two", "three", "four"}
 agent.nested = [{"more": frozenset({("a", 1), ("b", 2), None, "c"})}]

@@ -17,9 +17,9 @@ import pytest
 from rich.console import Console
 
 import leaderboards
-from leaderboards.cli.against import joined
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
+from leaderboards.cli.ranking import joined
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.publish.boards import Board
 from leaderboards.score.summary import Summary, summarise, unfinished_runs

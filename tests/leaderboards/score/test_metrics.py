@@ -73,23 +73,6 @@ def test_simulated_time_of_two_batches_on_two_workers_worked_by_hand() -> None:
     np.testing.assert_allclose(measures.simulated_time(cost, batch, 2), [4, 4, 4, 4, 9, 9])
 
 
-@given(
-    hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 10)),
-    st.integers(1, 6),
-    st.integers(1, 8),
-)
-def test_simulated_time_lies_between_work_and_the_slowest(cost: np.ndarray, workers: int, length: int) -> None:
-    batch = 1 + np.arange(len(cost)) // length
-    time = measures.simulated_time(cost, batch, workers)
-    parts = [cost[batch == b] for b in np.unique(batch)]
-    least = sum(max(part.max(), part.sum() / workers) for part in parts)
-    # Graham (1966): list scheduling takes at most 2 - 1/P times the best schedule.
-    assert least - 1e-9 <= time[-1] <= (2 - 1 / workers) * least + 1e-9
-    assert time[-1] <= cost.sum() + 1e-9
-    np.testing.assert_allclose(measures.simulated_time(cost, batch, 1)[-1], cost.sum())
-    np.testing.assert_allclose(measures.simulated_time(cost, batch, len(cost))[-1], sum(p.max() for p in parts))
-
-
 def test_equal_costs_take_the_short_way_to_the_same_time() -> None:
     for length, workers in itertools.product((1, 3, 7), (1, 2, 5)):
         batch = 1 + np.arange(20) // length
@@ -126,17 +109,6 @@ def test_completion_times_are_those_of_the_channel_that_the_harness_plays_with(
     while channel.wait():
         pass
     assert channel.clock.now == max(ends)
-
-
-@given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 10)), st.integers(1, 6))
-def test_workers_that_are_never_idle_take_the_time_of_list_scheduling(cost: np.ndarray, workers: int) -> None:
-    channel, batch, deliveries = WorkerQueue(workers), [], 0
-    for ticket, c in enumerate(cost.tolist()):
-        batch.append(deliveries + 1)
-        channel.start(ticket, c)
-        deliveries += bool(channel.arrived())
-    end = measures.completion_times(cost, np.array(batch), workers).max()
-    assert end == pytest.approx(measures.simulated_time(cost, np.ones(len(cost)), workers)[-1])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from leaderboards.cli.screen import say_screen
+from leaderboards.cli.results import say_screen
 from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import board
