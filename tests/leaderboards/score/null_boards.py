@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -252,31 +251,6 @@ def holm_t(Y: np.ndarray) -> np.ndarray:
     return np.minimum(p, p.T)
 
 
-def gate(Y: np.ndarray, rng: np.random.Generator, n_exchanges: int = 499) -> np.ndarray:
-    """What rankings rested on before: t-tests with Holm's correction, where exchanges within blocks find a difference.
-
-    It asks whether all agents are equal. Where one is not, t-tests stand alone for all others.
-    """
-    n, k = Y.shape
-    p = holm_t(Y)
-    if not (p < ALPHA).any() or math.factorial(k) ** (n - 1) < 1 / ALPHA:
-        return p
-    seen, larger = _largest_t(Y), 1
-    for _ in range(n_exchanges):
-        larger += _largest_t(rng.permuted(Y, axis=1)) >= seen * (1 - 1e-9)
-    return np.maximum(p, larger / (n_exchanges + 1))
-
-
-def _largest_t(Y: np.ndarray) -> float:
-    """The largest absolute paired t of all pairs."""
-    n = len(Y)
-    Y = Y - Y.mean(axis=1, keepdims=True)
-    mean, products = Y.mean(axis=0), Y.T @ Y
-    squares, d = np.diagonal(products), mean[:, None] - mean
-    s2 = (squares[:, None] + squares - 2 * products - n * d**2) / (n - 1)
-    return float((d**2 / np.maximum(s2, 1e-13 * max(float((Y**2).max()), 1e-300))).max())
-
-
 ADDED = ("all equal", "one best, one worst", "one worse by 100 standard deviations", "half and half")
 STRONG: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
     "normal": lambda rng, shape: rng.normal(10.0, 1.0, shape),
@@ -341,24 +315,14 @@ def strong_table(n_boards: int) -> Iterator[str]:
         yield "| " + " | ".join(cells) + " |"
 
 
-def before_table(n_boards: int) -> Iterator[str]:
-    """Rows in Markdown: the same by the test that rankings rested on before, beside what they rest on."""
-    yield "| scores of equal agents | others | repetitions | agents | false, before | false | found, before | found |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
-    for name, added, (n, k) in itertools.product(STRONG, ADDED, ((5, 14), (5, 28), (10, 14))):
-        before, now = (strong(name, added, n, k, n_boards, p_of) for p_of in (gate, pairwise_p))
-        cells = [before.text("false"), now.text("false"), before.text("found"), now.text("found")]
-        yield "| " + " | ".join([name, added, str(n), str(k), *cells]) + " |"
-
-
 def effect_table(n_boards: int) -> Iterator[str]:
     """Rows in Markdown: how often a difference of a share of the mean is found."""
-    yield "| difference | repetitions | agents | found, before | found, now | found, own agent against the others |"
-    yield "|---:|---:|---:|---:|---:|---:|"
+    yield "| difference | repetitions | agents | found | found, own agent against the others |"
+    yield "|---:|---:|---:|---:|---:|"
     for share, n, k in itertools.product((0.1, 0.3), (5, 6, 10, 20), AGENTS):
         boards = n_boards // (5 if n * k > 400 else 1)
-        before, now, own = (effect(share, n, k, boards, p_of) for p_of in (gate, pairwise_p, _own_p))
-        cells = [f"{share:.0%}", str(n), str(k), *(one.text("found") for one in (before, now, own))]
+        found = [effect(share, n, k, boards, p_of).text("found") for p_of in (pairwise_p, _own_p)]
+        cells = [f"{share:.0%}", str(n), str(k), *found]
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -372,13 +336,12 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=500, help="Simulated leaderboards of each setting.")
-    parser.add_argument("--only", choices=("equal", "power", "strong", "before", "effect"), help="One of the tables.")
+    parser.add_argument("--only", choices=("equal", "power", "strong", "effect"), help="One of the tables.")
     given = parser.parse_args()
     tables: dict[str, Callable[[], Iterator[str]]] = {
         "equal": lambda: false_table(EQUAL + MISSING, given.boards),
         "power": lambda: power_table(SHIFTED, given.boards),
         "strong": lambda: strong_table(given.boards),
-        "before": lambda: before_table(given.boards),
         "effect": lambda: effect_table(given.boards),
     }
     for name, lines in tables.items():
