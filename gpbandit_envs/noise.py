@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.arguments import moderate, positive_number, shown
+from gpbandit_envs.arguments import as_number, moderate, positive_number, shown
 from gpbandit_envs.tails import NoiseTails
 
 __all__ = [
@@ -64,9 +64,9 @@ class Noise(ABC):
         """The model on these arms alone of those that it is on; itself, unless it depends on them."""
         return self
 
-    @abstractmethod
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
-        """The next `n` variates; drawing them in blocks of any size gives the same sequence."""
+        """The next `n` variates, by default standard normal; blocks of any size give the same sequence."""
+        return rng.standard_normal(n)
 
     @abstractmethod
     def reward(self, mean: Values, action: Any, variate: Values) -> Values:
@@ -77,10 +77,14 @@ class Noise(ABC):
         return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
 
 
+@dataclass(frozen=True)
 class _Additive(Noise):
     """`y = f + xi z` with `z` of mean 0 and variance 1."""
 
     std: float
+
+    def __post_init__(self) -> None:
+        _check(self, "std", "noise_std")
 
     def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         return mean + self.std * variate
@@ -94,18 +98,11 @@ class GaussianNoise(_Additive):
         std: Standard deviation `xi >= 0`.
     """
 
-    std: float
     name: ClassVar[str] = "gaussian"
-
-    def __post_init__(self) -> None:
-        _set_std(self)
 
     @property
     def tails(self) -> NoiseTails:
         return NoiseTails(self.std, gaussian=True)
-
-    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
-        return rng.standard_normal(n)
 
 
 @dataclass(frozen=True)
@@ -119,11 +116,7 @@ class BoundedNoise(_Additive):
         std: Standard deviation `xi >= 0`.
     """
 
-    std: float
     name: ClassVar[str] = "bounded"
-
-    def __post_init__(self) -> None:
-        _set_std(self)
 
     @property
     def tails(self) -> NoiseTails:
@@ -142,15 +135,12 @@ class StudentTNoise(_Additive):
         df: Degrees of freedom, > 2 so that the variance exists.
     """
 
-    std: float
     df: float = 3.0
     name: ClassVar[str] = "student_t"
 
     def __post_init__(self) -> None:
-        _set_std(self)
-        object.__setattr__(self, "df", _number("df", self.df, "> 2"))
-        if not (math.isfinite(self.df) and self.df > 2):
-            raise ValueError(f"df: expected a finite number > 2, got {self.df!r}")
+        super().__post_init__()
+        object.__setattr__(self, "df", as_number("df", self.df, "a finite number > 2", lambda df: df > 2))
 
     @property
     def tails(self) -> NoiseTails | None:
@@ -178,17 +168,12 @@ class HeteroscedasticNoise(Noise):
     homoscedastic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _set_std(self)
-        object.__setattr__(self, "relative", _number("relative", self.relative, ">= 0"))
-        if not (math.isfinite(self.relative) and self.relative >= 0):
-            raise ValueError(f"relative: expected a finite number >= 0, got {self.relative!r}")
+        _check(self, "std", "noise_std")
+        _check(self, "relative", "relative")
 
     @property
     def tails(self) -> NoiseTails | None:
         return None if self.relative > 0 else NoiseTails(self.std, gaussian=True)
-
-    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
-        return rng.standard_normal(n)
 
     def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         proportional = self.relative * mean
@@ -256,7 +241,6 @@ class ArmNoise(Noise):
         if self.low is not None:
             x = arms[:, 0]
             s = (x - x.min()) / (np.ptp(x) or 1.0)
-            assert self.low is not None
             assert self.high is not None
             bound = ArmNoise(self.low, self.high)
             bound._keep(self.low ** (1 - s) * self.high**s)
@@ -269,9 +253,6 @@ class ArmNoise(Noise):
         found = copy.copy(self)
         found._keep(self.stds[arms])  # all of these may be 0
         return found
-
-    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
-        return rng.standard_normal(n)
 
     def reward(self, mean: Values, action: Any, variate: Values) -> Values:
         if isinstance(mean, float):
@@ -376,17 +357,10 @@ _MODELS: dict[str, Any] = {
 }
 
 
-def _set_std(noise: Noise) -> None:
-    object.__setattr__(noise, "std", _number("noise_std", noise.std, ">= 0"))
-    if not (math.isfinite(noise.std) and noise.std >= 0):
-        raise ValueError(f"noise_std: expected a finite number >= 0, got {noise.std!r}")
-
-
-def _number(name: str, value: object, wanted: str) -> float:
-    """`value` as Python's float, as NumPy's numbers would make rewards of their own type."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name}: expected a number {wanted}, got {value!r}")
-    return float(value)
+def _check(noise: Noise, field: str, argument: str) -> None:
+    """Make a field a float of Python's, as NumPy's numbers would make rewards of their own type."""
+    number = as_number(argument, getattr(noise, field), "a finite number >= 0", lambda size: size >= 0)
+    object.__setattr__(noise, field, number)
 
 
 def _pooled_std(replicates: np.ndarray, counts: np.ndarray) -> float:

@@ -248,12 +248,7 @@ def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: in
 
 
 def _norms(certify: object) -> tuple[float, ...]:
-    """The norms that `certify` asks for; none if it is False.
-
-    Raises:
-        TypeError: if it is neither a truth value nor a collection of numbers.
-        ValueError: if a norm is not a finite number > 0.
-    """
+    """The norms that `certify` asks for; none if it is False."""
     if isinstance(certify, (bool, np.bool_)):
         return NORMS if certify else ()
     if isinstance(certify, str) or not isinstance(certify, Iterable):

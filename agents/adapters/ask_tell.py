@@ -82,13 +82,7 @@ class AskTell(HistoryAgent):
 
 
 class _Live:
-    """An optimiser with what it has been told.
-
-    Attributes:
-        optimizer: The optimiser.
-        n_told: Evaluations that it was told.
-        asked: What it asked for and was not told; None for nothing.
-    """
+    """An optimiser with what it has been told."""
 
     def __init__(self, optimizer: Any) -> None:
         self.optimizer, self.n_told = optimizer, 0

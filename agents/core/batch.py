@@ -207,19 +207,7 @@ class LazyBatch(Batch):
 
 
 class _Arms:
-    """All arms or some, under pulls whose feedback is not seen; scores are updated when those of a few do not decide.
-
-    Args:
-        arms: Which arms, in increasing order, shape (k,); None for all.
-        mean: Shape (k,).
-        ahead: Their variances.
-        width: Multiplies the standard deviation.
-        lam: Noise variance.
-
-    Attributes:
-        n_few: How many arms the few are at first.
-        max_few: How many are too many.
-    """
+    """All arms or some, under pulls whose feedback is not seen; scores are updated when a few do not decide."""
 
     def __init__(
         self,
@@ -320,22 +308,6 @@ class _TopArms:
 
     Late batches pull two or three arms thousands of times. Here such a pick costs about a microsecond, and a run of one
     arm is a single step.
-
-    Args:
-        arms: In increasing order, shape (f,) with f at most 3.
-        mean: Shape (f,).
-        v: Present variances, shape (f,).
-        C: Present reducible covariance, shape (f, f).
-        outside: No other arm has a higher score.
-        width: Multiplies the standard deviation, at least 0.
-        lam: Noise variance.
-
-    Attributes:
-        arms: The arms.
-        v: Present variances.
-        best: Which has the highest score; the first in a tie.
-        highest: Its score.
-        leads: Whether `best` is certainly the best of all arms.
     """
 
     def __init__(
@@ -430,16 +402,6 @@ def _run(mean: float, v: float, c: float, score: float, bound: float, width: flo
     """How often in a row, from 1 to `limit`, the arm of highest score surely stays best; never too often.
 
     While nothing else is pulled the others' scores can only fall, so it does until its score reaches theirs.
-
-    Args:
-        mean: Mean of the arm.
-        v: Its variance.
-        c: Its reducible variance.
-        score: Its score.
-        bound: The highest score of the others.
-        width: Multiplies the standard deviation.
-        lam: Noise variance.
-        limit: The largest number of interest.
     """
     gap = bound - mean
     if width == 0 or gap < 0:
@@ -472,9 +434,6 @@ def _pull_best(
 
     The numbers are in variables of their own: with lists of three a pick takes twice as long. Machine code of it takes
     arrays in place of the lists.
-
-    Returns:
-        How many runs there were, and the new total.
     """
     m0, m1, m2 = mean[0], mean[1], mean[2]
     v0, v1, v2 = v[0], v[1], v[2]

@@ -197,12 +197,7 @@ def required_arguments(factory: Callable[..., Agent]) -> list[str]:
 
 
 def _loaded(id: str) -> Callable[[], Agent]:
-    """What `"module:Class"` names.
-
-    Raises:
-        TypeError: if it has arguments without a default.
-        ValueError: if there is no such thing.
-    """
+    """What `"module:Class"` names."""
     try:
         found = registry.load_entry_point(id)
     except ValueError as error:

@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
 from agents.core.fields import ModelFields
 from agents.core.finite import Offer
-from agents.core.gp_settings import GPSettings, Initial, Model
+from agents.core.gp_settings import GPSettings, Initial, Model, centred, uncentred
 from agents.core.guarantees import BandGuarantee, Sketch
-from agents.core.prior_mean import centred, uncentred
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.space import Search
 from agents.core.widths import Constant

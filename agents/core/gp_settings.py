@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.guarantees import BandGuarantee
+from agents.core.protocol import Feedback
 from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.gp.kernels import Matern
@@ -19,10 +20,22 @@ from gpbandit_envs.problem import Approximation, InitialData, Problem
 if TYPE_CHECKING:  # a schedule knows its beliefs, and they know a model
     from agents.core.widths import WidthSchedule
 
-__all__ = ["GPSettings", "Initial", "Model", "NoiseOfArms", "NormBound", "Regulariser", "WidthContext"]
+__all__ = [
+    "GPSettings",
+    "Initial",
+    "Model",
+    "NoiseOfArms",
+    "NormBound",
+    "Regulariser",
+    "WidthContext",
+    "centred",
+    "uncentred",
+]
 
 _NAMES = ("kernel", "lam", "norm_bound", "delta", "initial", "noise")
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
+
+E = TypeVar("E", Feedback, InitialData)
 
 NormBound = float | Literal["double"] | Mapping[str, float] | None
 """A bound; `"double"` to begin with the problem's, or 1, and double what the data refute; `{"double": 0.5}` to begin at
@@ -233,11 +246,7 @@ class GPSettings:
         )
 
     def _regulariser(self, kernel: Kernel, problem: Problem) -> float | None:
-        """The noise variance in the posterior, where it is not that of the noise.
-
-        Raises:
-            ValueError: if it is to follow from the smoothness, and the kernel has none, or horizon or noise is unknown.
-        """
+        """The noise variance in the posterior, where it is not that of the noise."""
         if self.smoothness is None:
             return self.lam
         bare = kernel.unscaled
@@ -327,12 +336,7 @@ def _smoothness(lam: Regulariser) -> float | None:
 
 
 def _as_initial(initial: Initial) -> InitialData | None:
-    """The data that an argument `initial` stands for.
-
-    Raises:
-        TypeError: if it is no mapping.
-        ValueError: if it has other keys than `rewards` and either `arms` or `points`, or they do not fit together.
-    """
+    """The data that an argument `initial` stands for."""
     if initial is None or isinstance(initial, InitialData):
         return initial
     if not isinstance(initial, Mapping):
@@ -345,3 +349,19 @@ def _as_initial(initial: Initial) -> InitialData | None:
         return InitialData(**{key: np.asarray(values) for key, values in initial.items()})
     except ValueError as error:
         raise ValueError(f"initial: {error}") from None
+
+
+# The constant prior mean of a problem: policies with a given kernel play on feedback less it, and predict with it.
+# Nothing else in them knows of it, since no choice by a posterior changes where all of it is moved by one number.
+
+
+def centred(evaluations: E, problem: Problem) -> E:
+    """The same evaluations with rewards less the prior mean; the very same where it is 0."""
+    if problem.prior_mean == 0:
+        return evaluations
+    return replace(evaluations, rewards=evaluations.rewards - problem.prior_mean)
+
+
+def uncentred(mean: Float[np.ndarray, " n"], problem: Problem) -> Float[np.ndarray, " n"]:
+    """A posterior mean of centred feedback, in units of the reward."""
+    return mean if problem.prior_mean == 0 else mean + problem.prior_mean

@@ -116,6 +116,11 @@ class BoundInputs:
         """Noise variance, unit of the squared reward."""
         return self.noise_std**2
 
+    @property
+    def gain(self) -> float:
+        """Upper bound on the information gain of t pulls, in nats."""
+        return float(self.gamma[self.t - 1])
+
 
 @dataclass(frozen=True)
 class RegretGuarantee:

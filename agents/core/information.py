@@ -17,10 +17,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 
+from agents.core.gp_settings import Model
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 
-__all__ = ["Information", "greedy_information", "largest_gain", "realised_information"]
+__all__ = ["Information", "greedy_information", "largest_gain", "most_uncertain", "realised_information"]
 
 _GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
 _SOME = 64  # arms among which as many pulls at most are chosen together
@@ -116,3 +117,29 @@ def largest_gain(greedy: Float[np.ndarray, " T"], kappa2: float, lam: float) -> 
     """
     independent = 0.5 * math.log1p(kappa2 / lam) * np.arange(1, len(greedy) + 1)
     return np.minimum(greedy / _GREEDY_SHARE, independent)
+
+
+def most_uncertain(
+    model: Model, X: Float[np.ndarray, "A d"], most: int | None, min_batch: float | None = None
+) -> Int[np.ndarray, " n"]:
+    """A start by uncertainty sampling: pull the arm of largest posterior variance, again and again.
+
+    Args:
+        model: Prior and noise.
+        X: Arms, shape (A, d).
+        most: Largest number of pulls; None for no limit.
+        min_batch: End once the largest leverage score is at most `1 / min_batch`. That bounds all later batches of BBKB
+            from below by about `min_batch (C~ - 1)`; BBKB's Algorithm 3 states the bound on sigma, its proof and
+            Proposition 4 on sigma^2, the leverage score.
+
+    References: Desautels et al. (2012), section 4, Lemma 2; Calandriello et al. (2020), Algorithm 3.
+    """
+    posterior = ExactPosterior(model.kernel, X, model.lam)
+    arms: list[int] = []
+    while len(arms) != most:
+        arm = int(np.argmax(posterior.ahead()))
+        if min_batch is not None and max(posterior.ahead()[arm], 0.0) / model.lam <= 1 / min_batch:
+            break  # the arm that shows the bound to hold need not be pulled
+        posterior.pull(arm)
+        arms.append(arm)
+    return np.array(arms, np.int64)

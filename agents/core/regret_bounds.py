@@ -14,24 +14,20 @@ guarantee of its untuned version. They are bounds on the cumulative regret at ev
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from agents.core.gp_settings import GPSettings
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from gpbandit_envs.gp.kernels import SE, Kernel, Matern
+from agents.core.widths import AnalyticMixture, FiniteBayes, InformationGain, WidthContext, WidthSchedule
+from gpbandit_envs.gp.kernels import SE, Matern
+from gpbandit_envs.problem import Problem
 
-__all__ = [
-    "amm_width",
-    "finite_bayes_width",
-    "gain_within_batch",
-    "gp_ucb_bound",
-    "proven_exponent",
-    "rkhs_width",
-    "ucb_guarantee",
-    "variance_constant",
-]
+__all__ = ["gain_within_batch", "gp_ucb_bound", "proven_exponent", "ucb_guarantee", "variance_constant"]
+
+V = TypeVar("V", float, Float[np.ndarray, " p"])
 
 
 def variance_constant(kappa2: float, lam: float) -> float:
@@ -41,7 +37,7 @@ def variance_constant(kappa2: float, lam: float) -> float:
     return kappa2 / math.log1p(kappa2 / lam)
 
 
-def proven_exponent(kernel: Kernel | None, dim: int, optimal: bool = False) -> float | None:
+def proven_exponent(problem: Problem, optimal: bool = False) -> float | None:
     """Power of t in the bounds of the papers behind the policies here, logarithms aside; None for other kernels.
 
     `gamma_t = O(t^(d / (2 nu + d)))` for Matern (Vakili et al. 2021), polylogarithmic for SE. In an RKHS, GP-UCB with
@@ -49,15 +45,14 @@ def proven_exponent(kernel: Kernel | None, dim: int, optimal: bool = False) -> f
     also that of the lower bound (Scarlett et al. 2017).
 
     Args:
-        kernel: Prior covariance; None if it is not known.
-        dim: Dimension of the arms' features.
+        problem: Its kernel and the dimension of its arms' features count.
         optimal: Whether the policy is an elimination policy.
     """
-    bare = None if kernel is None else kernel.unscaled
+    bare = None if problem.kernel is None else problem.kernel.unscaled
     if isinstance(bare, SE):
         return 0.5
     if isinstance(bare, Matern):
-        growth = dim / (2 * bare.nu + dim)
+        growth = problem.dim / (2 * bare.nu + problem.dim)
         return min(0.5 + (growth / 2 if optimal else growth), 1.0)
     return None
 
@@ -89,40 +84,38 @@ def ucb_guarantee(
     if not width:
         return RegretGuarantee()
     problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
-    exponent = proven_exponent(problem.kernel, problem.dim)
-    if problem.initial is not None or settings.initial is not None:
-        return RegretGuarantee(exponent)
-    F, gaussian, delta = norm or problem.norm_bound, False, settings.delta_on(problem)
-    t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
+    exponent, F = proven_exponent(problem), norm or problem.norm_bound
+    schedule: WidthSchedule
     if F is not None and width == "amm":
-        widths, source = amm_width(gamma, F, inputs.noise_std, delta, lam), "Flynn and Reeb (2025), AMM"
+        schedule, source = AnalyticMixture(), "Flynn and Reeb (2025), AMM"
     elif F is not None:
-        widths, source = rkhs_width(gamma, F, inputs.noise_std, delta, lam), "Chowdhury and Gopalan (2017), Theorem 3"
-    elif problem.knowledge == "oracle" and not start:
-        widths, source = finite_bayes_width(t, problem.n_arms, delta), "Srinivas et al. (2010), Theorem 1"
-        gaussian = True
+        schedule, source = InformationGain(), "Chowdhury and Gopalan (2017), Theorem 3"
     else:
+        schedule, source = FiniteBayes(), FiniteBayes.theorem
+    told_more = problem.initial is not None or settings.initial is not None
+    if told_more or (F is None and (problem.knowledge != "oracle" or start)):
         return RegretGuarantee(exponent)
-    bound = float(gp_ucb_bound(t, widths, gamma, kappa2, lam, ratio)[0])
-    if start and F is not None:
-        bound += 2 * F * math.sqrt(kappa2) * start
-    return RegretGuarantee(exponent, bound, theorem or source, gaussian_noise=gaussian)
+    context = WidthContext(
+        t=inputs.t,
+        n_arms=problem.n_arms,
+        lam=lam,
+        noise_std=inputs.noise_std,
+        norm_bound=F or 0.0,
+        delta=settings.delta_on(problem),
+        information_gain=inputs.gain,
+    )
+    bound = gp_ucb_bound(float(inputs.t), schedule(context), inputs.gain, kappa2, lam, ratio)
+    bound += 2 * (F or 0.0) * math.sqrt(kappa2) * start
+    return RegretGuarantee(exponent, bound, theorem or source, gaussian_noise=schedule.gaussian_noise)
 
 
-def gp_ucb_bound(
-    t: Float[np.ndarray, " p"],
-    width: Float[np.ndarray, " p"],
-    gamma: Float[np.ndarray, " p"],
-    kappa2: float,
-    lam: float,
-    ratio: float = 1.0,
-) -> Float[np.ndarray, " p"]:
+def gp_ucb_bound(t: V, width: V, gamma: V, kappa2: float, lam: float, ratio: float = 1.0) -> V:
     """`R_t <= ratio width_t sqrt(8 C t gamma_t)` for GP-UCB with `ratio` times a valid width, also in batches.
 
     From `r_s <= 2 width_s sd_{s-1}(x_s)` by Cauchy and Schwarz; `8 C` is `C_1` of the reference where kappa2 = 1.
 
     Args:
-        t: Times, shape `(p,)`.
+        t: Times, shape `(p,)`, or one of them, as what follows.
         width: Width, non-decreasing, that holds the mean at the beginning of every batch.
         gamma: Largest information gain at each time.
         kappa2: Largest prior variance.
@@ -136,8 +129,7 @@ def gp_ucb_bound(
     """
     if not ratio >= 1:
         raise ValueError(f"ratio: expected a number >= 1, got {ratio!r}")
-    found: np.ndarray = ratio * (width * np.sqrt(8 * variance_constant(kappa2, lam) * t * gamma))
-    return found
+    return ratio * (width * (8 * variance_constant(kappa2, lam) * t * gamma) ** 0.5)
 
 
 def gain_within_batch(gamma: Float[np.ndarray, " T"], batch_size: int, t_init: int = 0) -> float:
@@ -159,32 +151,3 @@ def gain_within_batch(gamma: Float[np.ndarray, " T"], batch_size: int, t_init: i
         return 0.0
     C = float(gamma[batch_size - 2])
     return C if not t_init else min(C, (batch_size - 1) / t_init * float(gamma[t_init - 1]))
-
-
-def finite_bayes_width(t: Float[np.ndarray, " p"], n_arms: int, delta: float) -> Float[np.ndarray, " p"]:
-    """`alpha_t^(1/2) = sqrt(2 log(A t^2 pi^2 / (6 delta)))`, for a draw from the prior over A arms.
-
-    Reference: Srinivas et al. (2010), Theorem 1; Desautels et al. (2012), Theorem 1, case 1.
-    """
-    return np.sqrt(2 * np.log(n_arms * np.asarray(t, np.float64) ** 2 * math.pi**2 / (6 * delta)))
-
-
-def rkhs_width(
-    gamma: Float[np.ndarray, " p"], norm: float, noise: float, delta: float, lam: float
-) -> Float[np.ndarray, " p"]:
-    """`F + R / sqrt(lam) sqrt(2 (gamma_t + 1 + log(1 / delta)))`, for a mean of RKHS norm at most F.
-
-    Reference: Chowdhury and Gopalan (2017), Theorem 2; it takes the place of the alpha of Desautels et al. (2012),
-    Theorem 1, case 3, which asks for bounded noise.
-    """
-    return norm + noise / math.sqrt(lam) * np.sqrt(2 * (np.asarray(gamma) + 1 + math.log(1 / delta)))
-
-
-def amm_width(
-    gamma: Float[np.ndarray, " p"], norm: float, noise: float, delta: float, lam: float
-) -> Float[np.ndarray, " p"]:
-    """`sqrt(F^2 + R^2 / lam (2 gamma_t + 2 log(1 / delta)))`, for a mean of RKHS norm at most F.
-
-    Reference: Flynn and Reeb (2025), Tighter confidence bounds for sequential kernel regression, the AMM bound.
-    """
-    return np.sqrt(norm**2 + noise**2 / lam * 2 * (np.asarray(gamma) + math.log(1 / delta)))

@@ -6,8 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from agents.core.fields import SearchFields
 from agents.core.guarantees import BandGuarantee, BoundInputs, Deviation, RegretGuarantee
 from agents.core.protocol import Capabilities
@@ -91,10 +89,9 @@ class EnlargedUCB(SearchFields, UCBAgent):
         if inside.bound is None:
             return RegretGuarantee(1.0)
         # The enlarged part of the width, by the same sum of standard deviations.
-        t, lam = np.array([float(inputs.t)]), inputs.lam
-        width = np.array([self.width_enlargement(allowed, inputs.t, lam)])
-        enlarged = gp_ucb_bound(t, width, inputs.gamma[inputs.t - 1 : inputs.t], inputs.prior_variance, lam)
-        bound = inside.bound + float(enlarged[0]) + self.regret_outside(allowed, inputs.t)
+        width = self.width_enlargement(allowed, inputs.t, inputs.lam)
+        enlarged = gp_ucb_bound(float(inputs.t), width, inputs.gain, inputs.prior_variance, inputs.lam)
+        bound = inside.bound + enlarged + self.regret_outside(allowed, inputs.t)
         theorem = f"{inside.theorem}; {self.source}"
         tolerated = self._tolerated(inputs.problem)
         return RegretGuarantee(self.regret_exponent(inside), bound, theorem, tolerated, inside.gaussian_noise)

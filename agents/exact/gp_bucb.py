@@ -11,8 +11,7 @@ from jaxtyping import Float, Int
 from agents.core.batch_rules import FixedRule
 from agents.core.gp_settings import Model
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.information import greedy_information, largest_gain
-from agents.core.initial_design import most_uncertain
+from agents.core.information import greedy_information, largest_gain, most_uncertain
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.ucb import UCBAgent
@@ -99,10 +98,10 @@ class GPBUCB(UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if max(self.t_init, self.batch_size - 1) > inputs.t:
-            return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+            return RegretGuarantee(proven_exponent(inputs.problem))
         C = gain_within_batch(inputs.gamma, self.batch_size, self.t_init)
         if C > _LARGEST_C or not (self._takes_gain or (self.c or 0.0) >= C):  # its width must grow by exp(C)
-            return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+            return RegretGuarantee(proven_exponent(inputs.problem))
         ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         start = self.t_init + self.n_start

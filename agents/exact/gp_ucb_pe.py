@@ -78,4 +78,4 @@ class GPUCBPE(UCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if inputs.problem.norm_bound is not None:  # whose bands do not hold the next upper-bound pick in the region
             return RegretGuarantee()
-        return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+        return RegretGuarantee(proven_exponent(inputs.problem))

@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs
-from agents.core.gp_settings import WidthContext
+from agents.core.gp_settings import WidthContext, centred
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.prior_mean import centred
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
@@ -139,4 +138,4 @@ class GPUCBSDF(UCBAgent):
         return "its theorem is about the mean times the share of feedback that comes in time"
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim))
+        return RegretGuarantee(proven_exponent(inputs.problem))

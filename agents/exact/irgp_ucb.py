@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log, sqrt
 
-import numpy as np
-
 from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Capabilities, Pending
@@ -50,12 +48,11 @@ class IRGPUCB(GPAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem = inputs.problem
-        exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
+        exponent = proven_exponent(problem, optimal=True)
         if problem.knowledge != "oracle" or problem.norm_bound is not None or self.n_start:
             return RegretGuarantee(exponent)
         # E[sum zeta_t^(1/2) sd] <= sqrt(E[sum zeta_t] E[sum var]): half of what two-sided bands need.
-        width = np.array([sqrt(2 + 2 * log(max(problem.n_arms, 2) / 2))])
-        t, gamma = np.array([float(inputs.t)]), inputs.gamma[inputs.t - 1 : inputs.t]
-        bound = 0.5 * float(gp_ucb_bound(t, width, gamma, inputs.prior_variance, inputs.lam)[0])
+        width = sqrt(2 + 2 * log(max(problem.n_arms, 2) / 2))
+        bound = 0.5 * gp_ucb_bound(float(inputs.t), width, inputs.gain, inputs.prior_variance, inputs.lam)
         theorem = "Takeno et al. (2023), in expectation over draws of the mean"
         return RegretGuarantee(exponent, bound, theorem, gaussian_noise=True)

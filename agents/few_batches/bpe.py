@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents.core.fields import BandFields, ModelFields
-from agents.core.finite import FiniteArmAgent
-from agents.core.gp_settings import GPSettings, NoiseOfArms
-from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
-from agents.core.prior_mean import centred, uncentred
+from agents.core.gp_settings import NoiseOfArms
+from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
-from agents.core.widths import as_width, width_setting
+from agents.few_batches.elimination import Elimination
 from agents.few_batches.theory import GrowingWidth, OfflineTheorem, TwoSidedOffline, bpe_bound
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Matern
-from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BPE", "Grid", "constant_number_lengths", "doubling_lengths", "equal_lengths", "growing_lengths"]
 
 _LARGEST = 1_000_000  # grid points
 _FIRST = 8  # evaluations of the first batch, where lengths double
-_WIDTHS = {"theory": OfflineTheorem(), "sub-gaussian": TwoSidedOffline(), "growing": GrowingWidth()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BPE(ModelFields, BandFields, FiniteArmAgent):
+class BPE(Elimination):
     """Few batches, each of pure exploration among the arms that may still be best.
 
     In batch i, pick `N_i` arms, each of largest variance given the picks of this batch alone; observe them all; keep
@@ -65,7 +60,6 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         noise: `"common"`, or `"by_arm"` (VA-PE) for the noise variance of each arm, where the problem states them.
 
     Attributes:
-        model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
         current_width: The width of the current batch.
 
     Raises:
@@ -78,13 +72,11 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     are drawn from the arms, with replacement.
     """
 
-    not_saved = FiniteArmAgent.not_saved | {"model", "schedule", "width", "norm_bound"}
-    policy_family = "elimination"
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="adaptive", delayed=True, needs=frozenset({"horizon", "kernel", "noise"})
     )
 
-    width: object = "theory"
+    named_widths: ClassVar = {"theory": OfflineTheorem(), "sub-gaussian": TwoSidedOffline(), "growing": GrowingWidth()}
     n_batches: int | None = None
     lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel"
     posterior: Literal["batch", "full"] = "batch"
@@ -92,15 +84,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     noise: NoiseOfArms = "common"
 
     def __post_init__(self) -> None:
-        self.settings = GPSettings.of(self)
-        self.kernel = self.settings.kernel
-        self.schedule = as_width(self.width, _WIDTHS)
-        if self.schedule.depends_on_pulls:
-            # A batch has its width before its pulls, when its posterior is still the prior.
-            raise ValueError(
-                "width: expected 'theory', 'growing', a number or a schedule of t and the problem alone, got "
-                f"{self.schedule!r}, which depends on the pulls"
-            )
+        super().__post_init__()
         self.n_batches = None if self.n_batches is None else as_count("n_batches", self.n_batches)
         as_word("lengths", self.lengths, ("kernel", "theorem", "equal", "doubling"))
         if self.lengths == "doubling" and self.n_batches is not None:
@@ -122,17 +106,9 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         super().reset(problem, rng)
 
     def start_episode(self) -> None:
-        problem = self.problem
-        self.model = self.settings.resolve(problem)
-        assert problem.horizon is not None
-        assert problem.arms is not None
-        self.batch_lengths = self.plan_lengths(problem.horizon, problem.dim)
-        self._context = self.model.width_context(problem, 1)
-        self.alive = np.arange(problem.n_arms)
-        self.batch = 0
-        self.inconsistent = False
-        self._floor = -np.inf
-        self.best = 0
+        super().start_episode()
+        assert self.problem.horizon is not None
+        self.batch_lengths = self.plan_lengths(self.problem.horizon, self.problem.dim)
         everywhere = slice(1) if self._uniform else slice(None)  # without data it is the prior, wherever asked
         self.batch_posterior = self.known = self._posterior_on(everywhere)
         self._begin_batch()
@@ -150,24 +126,14 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         return constant_number_lengths(horizon, n_batches, eta, rescaled=self.lengths == "kernel")
 
     def _begin_batch(self) -> None:
-        arms = self.problem.arms
-        assert arms is not None
         if not (self._full or self._uniform):
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
             self.batch_posterior = self._posterior_on(self.alive)
         self.batch_posterior.keep_open(())  # what failed, or was given up
         self._issued = self._answered = 0
         self._waiting: dict[int, tuple[float, float]] = {}
-        self.current_width = self._width_of(self.batch + 1)
-
-    def _posterior_on(self, arms: np.ndarray | slice) -> ExactPosterior:
-        """The posterior of no data over some of the arms."""
-        assert self.problem.arms is not None
-        return ExactPosterior(self.model.kernel, self.problem.arms[arms], self.model.noise_of(arms))
-
-    def _width_of(self, batch: int) -> float:
-        schedule = self.schedule.in_batch(batch, len(self.batch_lengths))
-        return schedule(replace(self._context, t=self.n_pulls + 1))
+        schedule = self.schedule.in_batch(self.batch + 1, len(self.batch_lengths))
+        self.current_width = schedule(replace(self._context, t=self.n_pulls + 1))
 
     def select(self, n: int, pending: Pending) -> Actions:
         length = self._length
@@ -196,14 +162,10 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
     def observe(self, feedback: Feedback) -> None:
         if self._grid is not None:
             feedback = replace(feedback, actions=self._grid.nearest(feedback.actions))
-        self._answered += len(feedback.failed)
-        super().observe(centred(feedback, self.problem))
-        if self._answered >= self._length and self._waiting:
-            self._end_batch()
+        super().observe(feedback)
 
     @property
     def _length(self) -> int:
-        """Planned length of the current batch."""
         return self.batch_lengths[min(self.batch, len(self.batch_lengths) - 1)]
 
     def learn(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> None:
@@ -217,16 +179,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         counts, sums = np.array([self._waiting[arm] for arm in arms.tolist()]).T
         mean, variance = self._condition(arms, counts, sums)
         self.known = self.batch_posterior
-        sd = np.sqrt(variance)
-        upper, lower = mean + self.current_width * sd, mean - self.current_width * sd
-        # An upper bound below an older lower bound: some interval was wrong. This batch's bounds decide all the same.
-        self.inconsistent |= bool(upper.max() < self._floor)
-        self._floor = max(self._floor, float(lower.max()))
-        self.best = int(self.alive[np.argmax(mean)])
-        self._known_width = self.current_width
-        self.alive = self.alive[upper >= lower.max()]  # line 15: the arm of largest lower bound always stays
-        self.batch += 1
-        self._begin_batch()
+        self._eliminate(mean, variance, self.current_width)
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give the posterior the feedback of a batch; mean and variance of the arms that survive so far."""
@@ -241,24 +194,11 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         return self.batch_posterior.mean[survivors], self.batch_posterior.variance[survivors]
 
     def recommend(self) -> Action:
-        """The arm of largest posterior mean among those that were alive in the last complete batch."""
         assert self.problem.arms is not None
         return self.best if self._grid is None else self.problem.arms[self.best].copy()
 
-    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and half-width by the feedback of the last complete batch, or by all of it for the full posterior.
-
-        The width is the one by which that batch eliminated; before the first batch is complete, its planned width.
-        """
-        mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
-        return uncentred(mean, self.problem), self._known_width * np.sqrt(variance)
-
-    def band_guarantee(self) -> BandGuarantee:
-        return self.settings.band_guarantee(width_setting(self.width), self.schedule, self.model.delta, self._unmet())
-
     def _unmet(self) -> str:
-        """Which condition of the theorem behind the width these settings do not meet; "" if none."""
-        if self._full and self.schedule.chosen_blindly == "batch":
+        if self._full and self.schedule.chosen_blindly:
             return "its theorem is for the data of one batch alone, and the posterior has those of all"
         if self._grid is not None:
             return "its theorem covers the points of the grid that stands for the box, and no others"
@@ -266,7 +206,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F = inputs.problem, inputs.problem.norm_bound
-        exponent = proven_exponent(problem.kernel, problem.dim, optimal=True)
+        exponent = proven_exponent(problem, optimal=True)
         # Theorem 1 is about the regret at the horizon, with the batch lengths, the picks and the data of Algorithm 1.
         other = self.n_batches is not None or self._uniform or self._full
         if F is None or inputs.t != problem.horizon or other:
@@ -278,14 +218,7 @@ class BPE(ModelFields, BandFields, FiniteArmAgent):
         return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1", gaussian_noise=sides == 1)
 
     def diagnostics(self) -> Mapping[str, float]:
-        return {
-            "width": self.current_width,
-            "information_gain": self.known.information_gain,
-            "d_eff": self.known.effective_dimension(),
-            "alive": float(len(self.alive)),
-            "batch_length": float(self._length),
-            "inconsistent": float(self.inconsistent),
-        }
+        return {**super().diagnostics(), "width": self.current_width, "inconsistent": float(self.inconsistent)}
 
 
 # ---- batch lengths, known in advance ----

@@ -83,7 +83,7 @@ class BPEDelay(BPE):
             super().observe(Feedback(*(part[own] for part in parts)))
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim, optimal=True))
+        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True))
 
 
 def extended_lengths(horizon: int, delay: Delay, delta: float, tail: bool = False) -> list[int]:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
-from agents.core.fields import BandFields, ModelFields
-from agents.core.finite import FiniteArmAgent, group_pulls
-from agents.core.gp_settings import GPSettings
+from agents.core.finite import group_pulls
+from agents.core.gp_settings import centred
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
-from agents.core.prior_mean import centred, uncentred
-from agents.core.protocol import Action, Actions, Capabilities, Feedback, Pending
+from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.core.regret_bounds import proven_exponent
-from agents.core.widths import NonAdaptive, TwoSidedNonAdaptive, as_width, width_setting
+from agents.core.widths import NonAdaptive, TwoSidedNonAdaptive
+from agents.few_batches.elimination import Elimination
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.gp.exact import ExactPosterior
 
 __all__ = ["RGPPE", "rare_switching"]
 
 Enlargement = Literal["theory", "tight"] | float
-_WIDTHS = {"theory": NonAdaptive(), "sub-gaussian": TwoSidedNonAdaptive()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RGPPE(ModelFields, BandFields, FiniteArmAgent):
+class RGPPE(Elimination):
     """Epochs of pure exploration of few arms, each pulled so often that an adversary cannot hide its mean.
 
     Epoch h plans `l_h = 2^(h+1)` picks of largest variance among the arms that are left, and looks for the arm anew
@@ -51,11 +48,6 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
         eta: How much larger the determinant `det(I + K / lam)` is when the arm is looked for anew, >= 1; 2 in the
             paper's experiments, 1 for every pick.
 
-    Attributes:
-        model: Kernel, noise, norm bound and confidence level of the episode, from `reset` on.
-        epoch: Number h of the epoch, from 0.
-        alive: The arms that are left.
-
     Raises:
         ValueError: for a bad value, or at `reset` without kernel or noise.
 
@@ -63,27 +55,18 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
     Gaussian process bandits, Algorithm 1, Lemma 2, Corollary 5 and section 4.
     """
 
-    policy_family = "elimination"
-    not_saved = FiniteArmAgent.not_saved | {"model", "schedule", "width", "norm_bound"}
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
 
+    named_widths: ClassVar = {"theory": NonAdaptive(), "sub-gaussian": TwoSidedNonAdaptive()}
     corruption: float | None = None
-    width: object = "theory"
     enlargement: Enlargement = "theory"
     psi: float = 0.5
     eta: float = 2.0
 
     def __post_init__(self) -> None:
-        self.settings = GPSettings.of(self)
-        self.kernel = self.settings.kernel
-        self.schedule = as_width(self.width, _WIDTHS)
-        if self.schedule.depends_on_pulls:
-            raise ValueError(
-                f"width: expected 'theory', a number or a schedule of t and the problem alone, got {self.schedule!r}, "
-                "which depends on the pulls"
-            )
+        super().__post_init__()
         if self.corruption is not None:
             wanted = "a finite number >= 0 or None"
             self.corruption = as_number("corruption", self.corruption, wanted, lambda C: C >= 0)
@@ -94,24 +77,16 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
         self.eta = as_number("eta", self.eta, "a finite number >= 1", lambda eta: eta >= 1)
 
     def start_episode(self) -> None:
-        problem = self.problem
-        self.model = self.settings.resolve(problem)
-        stated = problem.misspecification.get("corruption", 0.0)
+        super().start_episode()
+        stated = self.problem.misspecification.get("corruption", 0.0)
         self.allowed = stated if self.corruption is None else self.corruption
-        self._context = self.model.width_context(problem, 1)
-        self.alive = np.arange(problem.n_arms)
-        self.epoch, self.best = 0, 0
         self.known = self._posterior_on(self.alive)
-        self._begin_epoch()
+        self._begin_batch()
         self._known_width = self._width_after(self._plan_counts)
 
-    def _posterior_on(self, arms: Int[np.ndarray, " n"]) -> ExactPosterior:
-        assert self.problem.arms is not None
-        return ExactPosterior(self.model.kernel, self.problem.arms[arms], self.model.lam)
-
-    def _begin_epoch(self) -> None:
+    def _begin_batch(self) -> None:
         """Plan the pulls of an epoch: the arms in the order in which they were first picked."""
-        length = 2 ** (self.epoch + 1)
+        length = 2 ** (self.batch + 1)
         picked, picks = rare_switching(self._posterior_on(self.alive), length, self.eta)
         self._least = self.psi * length
         self._plan_counts = np.maximum(picks, ceil(self._least))
@@ -122,12 +97,11 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
 
     @property
     def _length(self) -> int:
-        """Planned pulls of the epoch."""
         return int(self._ends[-1])
 
     def select(self, n: int, pending: Pending) -> Actions:
         if self._issued == self._length and len(pending) == 0:
-            self._begin_epoch()  # every evaluation of the epoch failed, or was given up
+            self._begin_batch()  # every evaluation of the epoch failed, or was given up
         last = min(self._issued + n, self._length)
         places = np.searchsorted(self._ends, np.arange(self._issued, last), side="right")
         self._issued = last
@@ -135,29 +109,20 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
         return picks
 
     def observe(self, feedback: Feedback) -> None:
-        self._answered += len(feedback.failed)
-        feedback = centred(feedback, self.problem)
-        arms, rewards = feedback.succeeded()
+        arms, rewards = centred(feedback, self.problem).succeeded()
         if len(arms):
             self._waiting.append((arms, rewards))
         super().observe(feedback)
-        if self._answered >= self._length and self._waiting:
-            self._end_epoch()
 
-    def _end_epoch(self) -> None:
+    def _end_batch(self) -> None:
         arms, counts, sums = group_pulls(*map(np.concatenate, zip(*self._waiting, strict=True)))
         self.known = self._posterior_on(self.alive)
         self.known.update(np.searchsorted(self.alive, arms), counts, sums)
-        self._known_width = self._width_after(counts)
-        mean, half = self.known.mean, self._known_width * np.sqrt(self.known.variance)
-        self.best = int(self.alive[np.argmax(mean)])
-        self.alive = self.alive[mean + half >= (mean - half).max()]  # line 15
-        self.epoch += 1
-        self._begin_epoch()
+        self._eliminate(self.known.mean, self.known.variance, self._width_after(counts))
 
     def _width_after(self, counts: np.ndarray) -> float:
         """`W` of this epoch, if each of its arms was pulled so often."""
-        width = self.schedule(replace(self._context, t=self.epoch + 1))
+        width = self.schedule(replace(self._context, t=self.batch + 1))
         pulls = float(counts.sum())
         if self.enlargement == "theory":
             least = min(self._least, float(counts.min()))  # less than planned if an evaluation failed
@@ -166,33 +131,14 @@ class RGPPE(ModelFields, BandFields, FiniteArmAgent):
             return width + self.allowed / sqrt(float(counts.min()) * self.model.lam)
         return width + float(self.enlargement) * self.allowed / sqrt(pulls)
 
-    def recommend(self) -> Action:
-        """The arm of largest posterior mean among those that were left in the last complete epoch."""
-        return self.best
-
-    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and half-width `W sd` by the feedback of the last complete epoch; before that of the prior."""
-        mean, variance = self.known.at(np.asarray(X, dtype=np.float64))
-        return uncentred(mean, self.problem), self._known_width * np.sqrt(variance)
-
     def band_guarantee(self) -> BandGuarantee:
-        stated = self.settings.band_guarantee(width_setting(self.width), self.schedule, self.model.delta)
         holds = self.enlargement == "tight" or (self.enlargement == "theory" and self.model.lam <= 1)
         enough = holds and self.allowed >= self.problem.misspecification.get("corruption", 0.0)
-        return replace(stated, tolerates=frozenset({"corruption"} if enough else ()))
+        return replace(super().band_guarantee(), tolerates=frozenset({"corruption"} if enough else ()))
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         # Theorem 3 has no constants.
-        return RegretGuarantee(proven_exponent(inputs.problem.kernel, inputs.problem.dim, optimal=True))
-
-    def diagnostics(self) -> Mapping[str, float]:
-        return {
-            "width": self._known_width,
-            "information_gain": self.known.information_gain,
-            "d_eff": self.known.effective_dimension(),
-            "alive": float(len(self.alive)),
-            "batch_length": float(self._length),
-        }
+        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True))
 
 
 def rare_switching(

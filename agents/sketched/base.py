@@ -23,36 +23,9 @@ from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["SketchSettings", "SketchedBeliefs", "SketchedUCBAgent", "least_oversampling"]
+__all__ = ["SketchedBeliefs", "SketchedUCBAgent", "least_oversampling"]
 
 _LARGEST_DELTA = 5 / 6  # delta^2 for the noise and delta^2 / 5 for the dictionaries: docs/math/bkb.md
-
-
-@dataclass
-class SketchSettings:
-    """How dictionaries are drawn and kept.
-
-    Attributes:
-        qbar: Oversampling of the dictionary, `q >= 1` in theory, > 0 here.
-        draws: Whether every pull or every arm is drawn; see `agents.sketched.dictionary.posterior_sampling`.
-        resampling: Whether dictionaries are drawn afresh or coupled; see `agents.sketched.dictionary.Resampling`.
-        max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
-            every use. None for no limit: somewhat more rows than the dictionary has.
-
-    Raises:
-        ValueError: if one of them is out of range.
-    """
-
-    qbar: float
-    draws: Draws
-    resampling: Resampling
-    max_memory: int | str | None
-
-    def __post_init__(self) -> None:
-        self.qbar = positive_number("qbar", self.qbar)
-        as_word("draws", self.draws, ("pull", "arm"))
-        as_word("resampling", self.resampling, ("fresh", "coupled"))
-        self.max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
 
 class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
@@ -60,8 +33,9 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
 
     Args:
         problem, model, data: As for `agents.core.beliefs.ArmBeliefs`.
-        sketch: How dictionaries are drawn.
-        rng: Draws them.
+        rng: Draws the dictionaries.
+        qbar, draws, resampling: As for `SketchedUCBAgent`.
+        max_bytes: Memory for kernel rows; None for no limit.
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
@@ -73,16 +47,19 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         problem: Problem,
         model: Model,
         data: InitialData | None,
-        sketch: SketchSettings,
         rng: np.random.Generator,
+        qbar: float,
+        draws: Draws,
+        resampling: Resampling,
+        max_bytes: int | None,
     ) -> None:
-        self._sketch, self._rng = sketch, rng
+        self._rng, self._qbar, self._draws, self._max_bytes = rng, qbar, draws, max_bytes
         self.resparsifications, self.n_drawn = 0, 0
-        self._coupled = CoupledDraws(problem.n_arms, sketch.draws) if sketch.resampling == "coupled" else None
+        self._coupled = CoupledDraws(problem.n_arms, draws) if resampling == "coupled" else None
         super().__init__(problem, model, data)
 
     def _prior(self) -> SketchedArmPosterior:
-        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._sketch.max_bytes)
+        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._max_bytes)
 
     @property
     def information_gain(self) -> float:
@@ -111,10 +88,9 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         self.resparsifications, self.n_drawn = self.resparsifications + 1, len(dictionary)
 
     def _draw(self, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-        sketch = self._sketch
         if self._coupled is not None:
-            return self._coupled.draw(arms, pulls, leverage, sketch.qbar, self._rng)
-        return posterior_sampling(arms, pulls, leverage, sketch.qbar, self._rng, sketch.draws)
+            return self._coupled.draw(arms, pulls, leverage, self._qbar, self._rng)
+        return posterior_sampling(arms, pulls, leverage, self._qbar, self._rng, self._draws)
 
     def sketch(self) -> Sketch:
         return Sketch(self.posterior, self.resparsifications)
@@ -140,8 +116,8 @@ class SketchedUCBAgent(UCBAgent):
             that dictionaries mostly grow and the posterior is extended rather than rebuilt.
         resampling: `"fresh"`: new random numbers for every dictionary, as in the papers; `"coupled"`: one number a
             pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
-        max_memory: Memory for kernel rows, such as `"1GB"`; rows beyond it are computed anew at every use. None for no
-            limit: about two rows of length A for every arm of the dictionary.
+        max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
+            every use. None for no limit: about two rows of length A for every arm of the dictionary.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the papers.
     """
 
@@ -156,7 +132,10 @@ class SketchedUCBAgent(UCBAgent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._sketch_settings = SketchSettings(self.qbar, self.draws, self.resampling, self.max_memory)
+        self.qbar = positive_number("qbar", self.qbar)
+        as_word("draws", self.draws, ("pull", "arm"))
+        as_word("resampling", self.resampling, ("fresh", "coupled"))
+        self._max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
         return self._unmet_on(self.problem, schedule, self.model.lam, self.model.prior_variance)
@@ -165,18 +144,12 @@ class SketchedUCBAgent(UCBAgent):
         """Which condition of the theorem behind `schedule` this policy does not meet on a problem; "" if none.
 
         Band and regret ask here, so that one is never stated without the other.
-
-        Args:
-            problem: The problem.
-            schedule: The width.
-            lam: Noise variance in the posterior.
-            prior_variance: Largest prior variance `kappa^2` of an arm.
         """
-        sketch, horizon, delta = self._sketch_settings, problem.horizon, self.settings.delta_on(problem)
+        horizon, delta = problem.horizon, self.settings.delta_on(problem)
         eps = schedule.sketch_eps
         if eps is None:
             return "its proof is for the exact posterior, and this one is sketched"
-        if sketch.resampling != "fresh":
+        if self.resampling != "fresh":
             return "its theorem asks for dictionaries that are drawn afresh"
         if lam < self.least_lam:
             return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {lam:g}"
@@ -187,12 +160,13 @@ class SketchedUCBAgent(UCBAgent):
         if delta > _LARGEST_DELTA:
             return f"the probabilities of its proof add up to delta up to {_LARGEST_DELTA:.2g}, and delta is {delta:g}"
         least = least_oversampling(horizon, delta, self.batch_ratio, eps)
-        if sketch.qbar < least:
-            return f"its theorem asks for qbar >= {least:.0f}, and qbar is {sketch.qbar:g}"
+        if self.qbar < least:
+            return f"its theorem asks for qbar >= {least:.0f}, and qbar is {self.qbar:g}"
         return schedule.unmet_on_sketch(prior_variance, lam)
 
     def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
-        return SketchedBeliefs(self.problem, self.model, data, self._sketch_settings, self.rng)
+        how = self.qbar, self.draws, self.resampling, self._max_bytes
+        return SketchedBeliefs(self.problem, self.model, data, self.rng, *how)
 
 
 def least_oversampling(horizon: int, delta: float, c: float = 1.0, eps: float = 0.5) -> float:

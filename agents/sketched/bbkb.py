@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from agents.core.batch_rules import SumRule
 from agents.core.guarantees import BoundInputs, RegretGuarantee
-from agents.core.initial_design import most_uncertain
+from agents.core.information import most_uncertain
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import proven_exponent, variance_constant
 from agents.core.widths import AnalyticMixture, LogDeterminant
@@ -69,17 +69,16 @@ class BBKB(SketchedUCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound
-        exponent = proven_exponent(problem.kernel, problem.dim)
+        exponent = proven_exponent(problem)
         if F is None or self.settings.own_lam or self.schedule.theorem != _THEOREM:
             return RegretGuarantee(exponent)
         if self.min_batch is not None:  # a start of a length that is not known beforehand
             return RegretGuarantee(exponent)
         if self._unmet_on(problem, self.schedule, lam, inputs.prior_variance):
             return RegretGuarantee(exponent)
-        t = np.array([float(inputs.t)])
         # The leverage scores of t pulls add up to at most this.
-        leverage = 2 * variance_constant(inputs.prior_variance, lam) / lam * inputs.gamma[inputs.t - 1 : inputs.t]
+        leverage = 2 * variance_constant(inputs.prior_variance, lam) / lam * inputs.gain
         delta = self.settings.delta_on(problem)
-        bound = float(bbkb_bound(t, leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)[0])
+        bound = bbkb_bound(float(inputs.t), leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)
         bound += self.n_start * 2 * F * sqrt(inputs.prior_variance)
         return RegretGuarantee(exponent, bound, _THEOREM)

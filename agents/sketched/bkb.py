@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import sqrt
 from typing import ClassVar
 
-import numpy as np
-
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import proven_exponent
@@ -48,23 +46,16 @@ class BKB(SketchedUCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F, schedule = inputs.problem, inputs.problem.norm_bound, self.schedule
-        exponent = proven_exponent(problem.kernel, problem.dim)
+        exponent = proven_exponent(problem)
         eps = schedule.sketch_eps
-        if (
-            F is None
-            or inputs.d_eff is None
-            or self.settings.own_lam
-            or eps is None
-            or _THEOREM not in schedule.theorem
-        ):
+        if F is None or inputs.d_eff is None or eps is None or _THEOREM not in schedule.theorem:
             return RegretGuarantee(exponent)
         kappa2, lam = inputs.prior_variance, inputs.lam
-        if self._unmet_on(problem, schedule, lam, kappa2):
+        if self.settings.own_lam or self._unmet_on(problem, schedule, lam, kappa2):
             return RegretGuarantee(exponent)
         # The policy reports the effective dimension of its sketch, which is at least 1 / alpha of the exact one.
-        t, d_eff = np.array([float(inputs.t)]), np.array([(1 + eps) / (1 - eps) * inputs.d_eff])
-        delta = self.settings.delta_on(problem)
-        bound = float(bkb_bound(t, d_eff, F, inputs.noise_std, delta, kappa2, lam, eps)[0])
+        d_eff, delta = (1 + eps) / (1 - eps) * inputs.d_eff, self.settings.delta_on(problem)
+        bound = bkb_bound(inputs.t, d_eff, F, inputs.noise_std, delta, kappa2, lam, eps)
         largest = 2 * F * sqrt(kappa2)
         bound += self.n_start * largest
         if bound >= inputs.t * largest:  # which holds without a theorem

@@ -5,14 +5,11 @@ Symbols are those of `agents.core.widths` and `agents.core.regret_bounds`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from math import log, log1p, sqrt
 
-import numpy as np
-from jaxtyping import Float
-
 from agents.core.gp_settings import WidthContext
+from agents.core.regret_bounds import V
 from agents.core.widths import WidthSchedule
 from gpbandit_envs.arguments import as_number
 
@@ -107,15 +104,8 @@ class BBKBTheorem2(WidthSchedule):
 
 
 def bkb_bound(
-    t: Float[np.ndarray, " p"],
-    d_eff: Float[np.ndarray, " p"],
-    norm: float,
-    xi: float,
-    delta: float,
-    kappa2: float,
-    lam: float,
-    epsilon: float = 0.5,
-) -> Float[np.ndarray, " p"]:
+    t: float, d_eff: float, norm: float, xi: float, delta: float, kappa2: float, lam: float, epsilon: float = 0.5
+) -> float:
     """`2 (2 alpha)^(3/2) sqrt((1 + kappa2 / lam) t) (xi d L + sqrt(lam F^2 d L) + xi log(1 / delta))`.
 
     `d` is the exact effective dimension of the pulls, `alpha = (1 + epsilon) / (1 - epsilon)`, and
@@ -127,25 +117,15 @@ def bkb_bound(
 
     Reference: Calandriello et al. (2019), Theorem 2, by its Propositions 4 and 5.
     """
-    t, d = np.asarray(t, np.float64), np.asarray(d_eff, np.float64)
-    alpha = (1 + epsilon) / (1 - epsilon)
-    L = 1 + np.log1p(kappa2 * t / lam)
-    inner = xi * d * L + np.sqrt(lam * norm**2 * d * L) + xi * math.log(1 / delta)
-    return 2 * (2 * alpha) ** 1.5 * np.sqrt((1 + kappa2 / lam) * t) * inner
+    alpha, L = (1 + epsilon) / (1 - epsilon), 1 + log1p(kappa2 * t / lam)
+    inner = xi * d_eff * L + sqrt(lam * norm**2 * d_eff * L) + xi * log(1 / delta)
+    return 2 * (2 * alpha) ** 1.5 * sqrt((1 + kappa2 / lam) * t) * inner
 
 
-def bbkb_bound(
-    t: Float[np.ndarray, " p"],
-    sum_leverage: Float[np.ndarray, " p"],
-    norm: float,
-    xi: float,
-    delta: float,
-    lam: float,
-    C: float,
-) -> Float[np.ndarray, " p"]:
+def bbkb_bound(t: V, sum_leverage: V, norm: float, xi: float, delta: float, lam: float, C: float) -> V:
     """`55 C^3 sqrt(t) (xi (S_t + log(1/delta)) + sqrt(lam F^2 S_t))` with `S_t = sum_s lev_{s-1}(x_s)`.
 
     Reference: Calandriello et al. (2020), Theorem 2; it asks for lam >= 1.
     """
-    S = np.asarray(sum_leverage, np.float64)
-    return 55 * C**3 * np.sqrt(t) * (xi * (S + math.log(1 / delta)) + np.sqrt(lam * norm**2 * S))
+    S = sum_leverage
+    return 55 * C**3 * t**0.5 * (xi * (S + log(1 / delta)) + (lam * norm**2 * S) ** 0.5)

@@ -107,11 +107,7 @@ def to_ax(env: str | gym.Env[Any, Any], *, seed: int = 0, num_trials: int = 50, 
 
 
 def _adapter(module: str, extra: str) -> Any:
-    """The module of an adapter.
-
-    Raises:
-        ImportError: if the library that it adapts to is not installed.
-    """
+    """The module of an adapter."""
     try:
         return importlib.import_module(f"gpbandit_envs.adapters.{module}")
     except ImportError as error:

@@ -43,12 +43,8 @@ def save(certificate: DistanceCertificate, path: Path | None = None) -> Path:
     Raises:
         OSError: if the folder cannot be written.
     """
-    path = path or folders()[1] / f"{certificate.table[:16]}-{_short(certificate)}.json"
+    kernel = hashlib.sha256(json.dumps(certificate.kernel, sort_keys=True).encode()).hexdigest()[:8]
+    path = path or folders()[1] / f"{certificate.table[:16]}-{kernel}.json"
     with written_whole(path) as temporary:
         temporary.write_text(certificate.to_json())
     return path
-
-
-def _short(certificate: DistanceCertificate) -> str:
-    """A name for the kernel."""
-    return hashlib.sha256(json.dumps(certificate.kernel, sort_keys=True).encode()).hexdigest()[:8]

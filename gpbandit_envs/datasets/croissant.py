@@ -16,32 +16,9 @@ CREATOR = {"@type": "Organization", "name": "the gpbandit-envs authors"}
 
 _CR, _RAI = "http://mlcommons.org/croissant/", "http://mlcommons.org/croissant/RAI/"
 _TERMS = (
-    "citeAs",
-    "column",
-    "equivalentProperty",
-    "extract",
-    "field",
-    "fileObject",
-    "fileProperty",
-    "fileSet",
-    "format",
-    "includes",
-    "isLiveDataset",
-    "jsonPath",
-    "key",
-    "md5",
-    "parentField",
-    "path",
-    "recordSet",
-    "references",
-    "regex",
-    "repeated",
-    "replace",
-    "samplingRate",
-    "separator",
-    "source",
-    "subField",
-    "transform",
+    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "
+    "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
+    "subField transform"
 )
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
@@ -54,7 +31,7 @@ _CONTEXT: dict[str, Any] = {
     "examples": {"@id": "cr:examples", "@type": "@json"},
     "rai": _RAI,
     "sc": "https://schema.org/",
-    **{term: f"cr:{term}" for term in _TERMS},
+    **{term: f"cr:{term}" for term in _TERMS.split()},
 }
 
 

@@ -108,12 +108,7 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
 
 
 def _fetch_from(source: Source, card: Card, file: DataFile, all_cards: Iterable[Card]) -> None:
-    """Bring a file from one source into the cache; tried again while its failure may pass.
-
-    Raises:
-        SourceUnavailableError: if it did not pass.
-        IntegrityError: if the source holds other bytes than the pinned ones.
-    """
+    """Bring a file from one source into the cache; tried again while its failure may pass."""
     if _cached_only.get():
         raise SourceUnavailableError(f"not asked; `gpbandit data fetch {card.name}` asks it")
     if os.environ.get(OFFLINE, "0") not in ("", "0"):
@@ -207,13 +202,7 @@ def _download_to_cache(source: Source, card: Card, file: DataFile, folder: Path,
 
 
 def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path:
-    """Download a file into an existing folder.
-
-    Raises:
-        SourceUnavailableError: if the address cannot be reached.
-        IntegrityError: if it serves other bytes than the pinned ones.
-        OSError: if the folder cannot be written.
-    """
+    """Download a file into an existing folder."""
     import pooch
     import requests
 
@@ -255,10 +244,6 @@ def _download_with_pip(archive: PinnedArchive, folder: Path) -> Path:
 
     A wheel is fetched without running its code. For a source archive pip reads the metadata after it has
     checked the hash, which runs the archive's own build step.
-
-    Raises:
-        SourceUnavailableError: if there is no pip, or pip finds no index or no such archive.
-        IntegrityError: if the index serves other bytes.
     """
     pins = folder / "pin.txt"
     pins.write_text(f"{archive.requirement} --hash=sha256:{archive.sha256}\n", encoding="utf-8")
@@ -324,11 +309,7 @@ def _line(failure: Exception) -> str:
 
 @contextlib.contextmanager
 def _locked_folder(name: str) -> Iterator[Path]:
-    """A fresh scratch folder, locked by one process at a time; leftovers of a killed process are removed first.
-
-    Raises:
-        SourceUnavailableError: if another process keeps the lock for an hour.
-    """
+    """A fresh scratch folder, locked by one process at a time; leftovers of a killed process are removed first."""
     root = cache.writable_root()
     locks, partial = root / "locks", root / "partial"
     for folder in (locks, partial):

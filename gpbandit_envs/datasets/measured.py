@@ -188,11 +188,7 @@ def _check_whole(column: pd.Series[Any], name: str) -> None:
 
 
 def _numbers(column: pd.Series[Any], name: str, what: str) -> Float[np.ndarray, " n"]:
-    """A column of numbers.
-
-    Raises:
-        ValueError: if it holds anything else.
-    """
+    """A column of numbers."""
     if column.dtype.kind not in "biuf":
         wrong = _not_numbers(column)
         at = int(np.argmax(wrong))

@@ -143,12 +143,7 @@ def bpe_f2(
 
 
 def _placed(form: ClosedForm, shift: bool, grid: int | None) -> ArmFamily | BoxFamily:
-    """A closed form where it is, or translated at random, on its box or on a grid.
-
-    Raises:
-        TypeError: if `shift` is neither True nor False.
-        ValueError: if it is True on a grid, where the optimum would be between the points.
-    """
+    """A closed form where it is, or translated at random, on its box or on a grid."""
     if not isinstance(shift, bool):
         raise TypeError(f"shift: expected True or False, got {shift!r}")
     if shift and grid is not None:

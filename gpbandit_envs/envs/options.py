@@ -75,12 +75,7 @@ def composed(
 
 
 def _certified(recipe: EnvRecipe, misspecification: Mapping[str, float] | None) -> EnvRecipe:
-    """The recipe with what its certificate proves.
-
-    Raises:
-        ValueError: if there is no table of known means, no kernel, something is to be misspecified, or no certificate
-            of this table and kernel is found.
-    """
+    """The recipe with what its certificate proves."""
     if misspecification:
         raise ValueError(f"certified: expected no misspecification beside it, got {dict(misspecification)}")
     table = fixed_table(recipe)

@@ -109,12 +109,7 @@ def table_recipe(
 
 
 def _centre_and_scale(values: ValuesLike) -> tuple[float, float]:
-    """The two numbers of `values=`; 0 and 1 where there are none.
-
-    Raises:
-        TypeError: if it is no mapping of these two.
-        ValueError: if a number is not finite, or the scale not positive.
-    """
+    """The two numbers of `values=`; 0 and 1 where there are none."""
     if values is None:
         return 0.0, 1.0
     if not isinstance(values, Mapping) or set(values) != {"centre", "scale"}:

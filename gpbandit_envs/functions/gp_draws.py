@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -10,10 +10,9 @@ from jaxtyping import Float
 from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
 from gpbandit_envs.functions.maximum import certify_smooth
-from gpbandit_envs.gp.features import FourierSample, draw_fourier_sample
+from gpbandit_envs.gp.features import draw_fourier_sample
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
-from gpbandit_envs.problem import Certificate
 
 __all__ = ["EXACT_LIMIT", "GPSampleArms", "GPSampleBox"]
 
@@ -93,15 +92,5 @@ class GPSampleBox(BoxFamily):
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         sample = draw_fourier_sample(self.kernel, self.dim, self._n_features, rng)
-        return BoxFunction(sample, _Certify(sample))
-
-
-@dataclass(frozen=True)
-class _Certify:
-    """The certificate of a sample, on demand; a class and no closure, so that it can be pickled."""
-
-    sample: FourierSample
-
-    def __call__(self) -> Certificate:
-        n_features, dim = self.sample.frequencies.shape
-        return certify_smooth(self.sample, dim, facts={"sampling": "random features", "n_features": n_features})
+        facts = {"sampling": "random features", "n_features": self._n_features}
+        return BoxFunction(sample, partial(certify_smooth, sample, self.dim, facts=facts))

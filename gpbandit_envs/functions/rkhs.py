@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -18,8 +19,7 @@ from scipy.spatial.distance import cdist
 from gpbandit_envs.arguments import positive_int, positive_number
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
 from gpbandit_envs.functions.maximum import certify_smooth
-from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale
-from gpbandit_envs.problem import Certificate
+from gpbandit_envs.gp.kernels import SE, Kernel, Matern
 
 __all__ = ["BPE_F1", "BPE_F2", "BPE_F2_SIDE", "Expansion", "FixedExpansion", "RKHSArms", "RKHSBox", "draw_expansion"]
 
@@ -54,6 +54,10 @@ class Expansion:
         K = self.kernel(self.centres, self.centres)
         return float(np.sqrt(self.coefficients @ K @ self.coefficients))
 
+    @property
+    def _variance(self) -> float:
+        return float(self.kernel.diag(self.centres[:1])[0])
+
     def gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """Gradients `-sum_i a_i w_i (x - c_i) / l^2`, with `w = k` (SE) or `5/3 (1 + s) exp(-s)` (Matern 5/2)."""
         kernel = _smooth_part(self.kernel)
@@ -63,7 +67,7 @@ class Expansion:
         else:
             s = np.sqrt(5.0) * cdist(X / scale, self.centres / scale)
             slopes = 5 / 3 * (1 + s) * np.exp(-s)
-        slopes *= self.coefficients * _variance(self.kernel)
+        slopes *= self.coefficients * self._variance
         gradient: np.ndarray = (slopes @ self.centres - X * slopes.sum(axis=1, keepdims=True)) / scale**2
         return gradient
 
@@ -74,7 +78,7 @@ class Expansion:
         The smaller of `F sqrt(k4)`, by Cauchy-Schwarz in the RKHS, and `sum_i |a_i| k2`, where `k2` and `k4` are the
         largest second and fourth derivative of the kernel: 1 and 3 (SE), 5/3 and 25 (Matern 5/2) at lengthscale 1.
         """
-        kernel, variance = _smooth_part(self.kernel), _variance(self.kernel)
+        kernel, variance = _smooth_part(self.kernel), self._variance
         fourth, second = (3.0, 1.0) if isinstance(kernel, SE) else (25.0, 5 / 3)
         l2 = float(np.min(np.asarray(kernel.lengthscale))) ** 2
         by_norm = self.norm * float(np.sqrt(fourth * variance)) / l2
@@ -83,23 +87,11 @@ class Expansion:
 
 
 def _smooth_part(kernel: Kernel) -> SE | Matern:
-    """The stationary kernel inside, if its second derivatives are bounded and known here.
-
-    Raises:
-        TypeError: for another kernel.
-    """
-    while isinstance(kernel, Scale):
-        kernel = kernel.kernel
+    """The stationary kernel inside, if its second derivatives are bounded and known here."""
+    kernel = kernel.unscaled
     if isinstance(kernel, SE) or (isinstance(kernel, Matern) and kernel.nu == 2.5):
         return kernel
     raise TypeError(f"kernel: a certified optimum on the box needs an SE or Matern-5/2 kernel, got {kernel!r}")
-
-
-def _variance(kernel: Kernel) -> float:
-    variance = 1.0
-    while isinstance(kernel, Scale):
-        variance, kernel = variance * kernel.variance, kernel.kernel
-    return variance
 
 
 def draw_expansion(kernel: Kernel, dim: int, n_centres: int, norm: float, rng: np.random.Generator) -> Expansion:
@@ -168,8 +160,7 @@ class RKHSBox(BoxFamily):
         self._n_centres = positive_int("n_centres", n_centres)
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
-        function = draw_expansion(self.kernel, self.dim, self._n_centres, self.norm_bound, rng)
-        return BoxFunction(function, _Certify(function), norm=self.norm_bound)
+        return _certified(draw_expansion(self.kernel, self.dim, self._n_centres, self.norm_bound, rng), self.norm_bound)
 
 
 class FixedExpansion(BoxFamily):
@@ -187,21 +178,16 @@ class FixedExpansion(BoxFamily):
         self.low, self.high = np.zeros(self.dim), np.full(self.dim, side)
         self.kernel: Kernel = expansion.kernel
         self.norm_bound: float = expansion.norm
-        self._function = BoxFunction(expansion, _Certify(expansion), norm=expansion.norm)
+        self._function = _certified(expansion, expansion.norm)
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         return self._function
 
 
-@dataclass(frozen=True)
-class _Certify:
-    """The certificate of an expansion, on demand; a class and no closure, so that it can be pickled."""
-
-    expansion: Expansion
-
-    def __call__(self) -> Certificate:
-        centres = self.expansion.centres
-        return certify_smooth(self.expansion, centres.shape[1], norm=self.expansion.norm, starts=centres)
+def _certified(f: Expansion, norm: float) -> BoxFunction:
+    """An expansion with its certificate on demand."""
+    dim = f.centres.shape[1]
+    return BoxFunction(f, partial(certify_smooth, f, dim, norm=f.norm, starts=f.centres), norm=norm)
 
 
 # Li and Scarlett (2022) show f1 with one clear peak and f2 with several near-optimal ones on a 50 x 50 grid, under an

@@ -225,10 +225,8 @@ class SketchedArmPosterior(ArmPosterior):
     def _pull(self, changes: list[Change]) -> tuple[list[Change], int, float]:
         """Pull one arm: along its own row where that is kept, or by the first of the changes.
 
-        Returns:
-            The changes that are left; where to keep the arm's row from now on, or -1; and which multiple of the first
-            change it is, which takes `c(x, .) / sqrt(d)` with `d = c(x, x) + lam / n` off the covariance and leaves
-            `lam / n / d` of `c(x, .)` itself.
+        The changes that are left, where to keep the arm's row from now on, or -1, and which multiple of the first
+        change it is then: that takes `c(x, .) / sqrt(d)` off the covariance, and `lam / n / d` of `c(x, .)` is left.
         """
         ((k, (count, total)),) = self._new.items()
         arm, noise = int(self.rows.arms[k]), self.lam / count
@@ -321,14 +319,7 @@ class SketchedArmPosterior(ArmPosterior):
 
 
 class _BasisAhead(LookAhead):
-    """Some arms whose reducible covariance is `Z^T M Z`: pulls change M, and nothing is kept for each of them.
-
-    Args:
-        v: Variance, shape (k,).
-        Z: Embedding of the arms, shape (m, k).
-        M: `lam P`, less what pulls have taken off it, shape (m, m).
-        lam: Noise variance.
-    """
+    """Some arms whose reducible covariance is `Z^T M Z`: pulls change M, and nothing is kept for each of them."""
 
     def __init__(
         self, v: Float[np.ndarray, " k"], Z: Float[np.ndarray, "m k"], M: Float[np.ndarray, "m m"], lam: float
@@ -350,11 +341,7 @@ class _BasisAhead(LookAhead):
 
 
 class _ArmsAhead(LookAhead):
-    """The same of all arms of a posterior, whose embedding is not kept.
-
-    Args:
-        posterior: It must not change.
-    """
+    """The same of all arms of a posterior, whose embedding is not kept."""
 
     def __init__(self, posterior: SketchedArmPosterior) -> None:
         self._embedding, self._rows, self._lam = posterior._embedding, posterior.rows, posterior.lam

@@ -178,11 +178,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
 
 
 def _batch(env: gym.Env[Any, Any]) -> BatchFeedback | None:
-    """The batches among the wrappers around the bandit, whose feedback is delayed one by one.
-
-    Raises:
-        TypeError: if the feedback is delayed already, or a wrapper around the batches may change what they return.
-    """
+    """The batches among the wrappers around the bandit, whose feedback is delayed one by one."""
     changes: list[str] = []
     while isinstance(env, gym.Wrapper):
         if isinstance(env, DelayedFeedback):

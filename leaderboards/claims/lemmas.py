@@ -23,7 +23,8 @@ from jaxtyping import Float, Int
 import agents
 from agents import Agent, turns
 from agents.core.information import greedy_information, largest_gain
-from agents.core.regret_bounds import gain_within_batch, gp_ucb_bound, rkhs_width
+from agents.core.regret_bounds import gain_within_batch, gp_ucb_bound
+from agents.core.widths import InformationGain, WidthContext
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least, at_most
@@ -157,7 +158,8 @@ def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
         largest = max(largest, 0.5 * float(np.linalg.slogdet(np.eye(len(K)) + K)[1]))
         arms = np.concatenate([arms, picks])
     t = np.arange(1.0, HORIZON + 1)
-    width = rkhs_width(gamma, NORM, 1.0, DELTA, 1.0)
+    known = WidthContext(1, problem.n_arms, 1.0, 1.0, NORM, DELTA)
+    width = np.array([InformationGain()(replace(known, information_gain=gain)) for gain in gamma.tolist()])
     bound = gp_ucb_bound(t, width, gamma, 1.0, 1.0, math.exp(bound_on_gain))
     return {"gain": largest / bound_on_gain, "bound": float((np.cumsum(task.regrets[arms]) / bound).max())}
 

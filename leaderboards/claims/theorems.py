@@ -16,14 +16,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.information import greedy_information, largest_gain, realised_information
-from agents.core.regret_bounds import gp_ucb_bound, rkhs_width
+from agents.core.regret_bounds import gp_ucb_bound
+from agents.core.widths import InformationGain, WidthContext
 from agents.few_batches.theory import bpe_bound
 from agents.sketched.theory import bbkb_bound
 from gpbandit_envs.gp.kernels import Kernel
@@ -115,7 +116,8 @@ def gp_bucb_ratio(run: Run, settings: Settings) -> float:
     R = np.cumsum(run["regret"])
     t, gamma = np.arange(1.0, len(R) + 1), _gamma(len(R))
     task = _task()
-    width = rkhs_width(gamma, task.norm, math.sqrt(task.lam), settings["delta"], task.lam)
+    known = WidthContext(1, len(task.X), task.lam, math.sqrt(task.lam), task.norm, settings["delta"])
+    width = np.array([InformationGain()(replace(known, information_gain=gain)) for gain in gamma.tolist()])
     later = gp_ucb_bound(t, width, gamma, task.kappa2, task.lam, math.exp(settings["c"]))
     start = 2 * task.norm * math.sqrt(task.kappa2) * settings["t_init"]
     return float((R / (later + start)).max())

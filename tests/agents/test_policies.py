@@ -14,7 +14,7 @@ import leaderboards
 from agents import Feedback, Pending
 from agents.baselines.evolution import RegularisedEvolution
 from agents.core.gp_settings import GPSettings
-from agents.core.initial_design import most_uncertain
+from agents.core.information import most_uncertain
 from agents.core.widths import (
     CompactBayes,
     EffectiveDimension,
@@ -108,7 +108,7 @@ class TestBPE:
         [InformationGain(), EffectiveDimension(), BKBTheorem2(), BBKBTheorem2(), LogDeterminant()],
     )
     def test_widths_of_what_it_does_not_know_are_refused(self, schedule: WidthSchedule) -> None:
-        words = rf"width: expected 'theory', 'growing', a number or a schedule .*, got {type(schedule).__name__}"
+        words = rf"width: expected one of 'theory', 'sub-gaussian', 'growing', a number or a schedule .*, got {type(schedule).__name__}"
         with pytest.raises(ValueError, match=words):
             agents.make("BPE", width=schedule)
 

@@ -9,7 +9,7 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.core.prior_mean import centred, uncentred
+from agents.core.gp_settings import centred, uncentred
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails

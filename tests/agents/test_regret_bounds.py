@@ -11,13 +11,12 @@ import leaderboards
 from agents.core.guarantees import BoundInputs
 from agents.core.information import greedy_information, realised_information
 from agents.core.regret_bounds import (
-    finite_bayes_width,
     gain_within_batch,
     gp_ucb_bound,
     proven_exponent,
-    rkhs_width,
     variance_constant,
 )
+from agents.core.widths import FiniteBayes, WidthContext
 from agents.exact.gp_bucb import GPBUCB
 from agents.few_batches.theory import bpe_bound
 from agents.sketched.theory import bbkb_bound, bkb_bound
@@ -65,20 +64,19 @@ def test_pulls_chosen_together_are_those_chosen_one_by_one(kernel: Kernel, n: in
 
 
 def test_bounds_worked_by_hand() -> None:
-    t, gamma = np.array([100.0]), np.array([10.0])
+    t, gamma = 100.0, 10.0
     C1 = 8 / math.log(1 + 1 / 0.25)
-    assert gp_ucb_bound(t, np.array([3.0]), gamma, 1.0, 0.25) == pytest.approx(3 * math.sqrt(C1 * 1000))
+    assert gp_ucb_bound(t, 3.0, gamma, 1.0, 0.25) == pytest.approx(3 * math.sqrt(C1 * 1000))
     # Desautels et al. (2012), Theorem 1, case 1, with C = 0.5: sqrt(C_1 T exp(2 C) alpha_T gamma_T).
     alpha = 2 * math.log(50 * 1e4 * math.pi**2 / 0.6)
-    width = finite_bayes_width(t, 50, 0.1)
+    width = FiniteBayes()(WidthContext(t=100, n_arms=50, lam=0.25, noise_std=0.5, norm_bound=1.0, delta=0.1))
     expected = math.sqrt(C1 * 100 * math.exp(1) * alpha * 10)
     assert gp_ucb_bound(t, width, gamma, 1.0, 0.25, math.exp(0.5)) == pytest.approx(expected)
-    assert rkhs_width(gamma, 2.0, 0.5, 0.1, 0.25) == pytest.approx(2 + math.sqrt(2 * (11 + math.log(10))))
     L = 1 + math.log(1 + 100 / 0.25)
     expected = 2 * 6**1.5 * math.sqrt(5 * 100) * (0.5 * 4 * L + math.sqrt(0.25 * 4 * 4 * L) + 0.5 * math.log(10))
-    assert bkb_bound(t, np.array([4.0]), 2.0, 0.5, 0.1, 1.0, 0.25) == pytest.approx(expected)
+    assert bkb_bound(t, 4.0, 2.0, 0.5, 0.1, 1.0, 0.25) == pytest.approx(expected)
     expected = 55 * 8 * 10 * (0.5 * (6 + math.log(10)) + math.sqrt(4 * 6))
-    assert bbkb_bound(t, np.array([6.0]), 2.0, 0.5, 0.1, 1.0, 2.0) == pytest.approx(expected)
+    assert bbkb_bound(t, 6.0, 2.0, 0.5, 0.1, 1.0, 2.0) == pytest.approx(expected)
     psi = 2 + 0.5 / 0.5 * math.sqrt(2 * math.log(50 * 2 / 0.1))
     expected = 2 * psi * 4 + 4 * psi * 6 * math.sqrt(2 / math.log(5) * 3 / 4)
     found = bpe_bound(np.array([4, 6]), np.array([1.0, 2.0, 2.5, 3.0]), 2.0, 0.5, 50, 0.1, 1.0, 0.25)
@@ -136,7 +134,8 @@ def test_the_bound_of_gp_ucb_holds_on_a_draw_from_its_prior() -> None:
     ],
 )
 def test_proven_exponents(kernel: Kernel, dim: int, optimal: bool, exponent: float | None) -> None:
-    assert proven_exponent(kernel, dim, optimal) == pytest.approx(exponent)
+    problem = Problem(name="p", dim=dim, arms=np.zeros((1, dim)), kernel=kernel)
+    assert proven_exponent(problem, optimal) == pytest.approx(exponent)
 
 
 @pytest.mark.parametrize(

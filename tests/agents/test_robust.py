@@ -84,7 +84,7 @@ def test_rgp_pe_plays_the_textbook_s_epochs(problem: Problem, mean: np.ndarray, 
         long = replace(problem, horizon=sum(map(len, expected.batches)))
         assert play(agent, long, noisy(mean, noise_std, 6), 0) == expected.batches
         assert agent.alive.tolist() == expected.dictionaries[-1]
-        assert agent.epoch == epochs
+        assert agent.batch == epochs
 
 
 def test_rgp_pe_that_has_nothing_to_be_robust_to_is_phased_elimination(monkeypatch: pytest.MonkeyPatch) -> None:

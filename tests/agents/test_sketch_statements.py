@@ -132,8 +132,8 @@ def test_the_printed_regret_bound_is_refuted(A: int, noise: float, F: float, reg
     d_eff, log = A / (1 + noise**2), math.log(A)
     printed = noise * d_eff * log + math.sqrt(noise**2 * F**2 * d_eff * log) + noise * math.log(10)
     assert 2 * 6**1.5 * math.sqrt(A) * printed < regret
-    corrected = bkb_bound(np.array([float(A)]), np.array([d_eff]), F, noise, 0.1, 1.0, noise**2)
-    assert corrected[0] >= regret
+    corrected = bkb_bound(A, d_eff, F, noise, 0.1, 1.0, noise**2)
+    assert corrected >= regret
     inputs = BoundInputs(problem, A, np.full(A, 1e3), agent.diagnostics()["d_eff"], 1.0, noise)
     assert agent.regret_guarantee(inputs) == RegretGuarantee(0.5), "a number above 2 F kappa t says nothing"
 
@@ -149,7 +149,7 @@ QBAR = least_oversampling(10**7, 1e-7, 2.0)
 def test_bkb_states_a_number_where_its_band_is_proven() -> None:
     found = told(agents.make("BKB", width="proven", qbar=QBAR))
     # The effective dimension that is reported is that of the sketch, and alpha = 3.
-    expected = bkb_bound(np.array([1e7]), np.array([3.0]), 1.0, 2.0, 1e-7, 1.0, 4.0)[0] + 2
+    expected = bkb_bound(1e7, 3.0, 1.0, 2.0, 1e-7, 1.0, 4.0) + 2
     assert found.bound == pytest.approx(expected)
     data = InitialData(arms=np.array([0]), rewards=np.array([0.1]))
     for agent in (

@@ -11,8 +11,7 @@ import pytest
 
 import agents
 from agents import BandGuarantee, BoundInputs
-from agents.core.regret_bounds import amm_width, rkhs_width
-from agents.core.widths import InformationGain
+from agents.core.widths import AnalyticMixture, InformationGain, TwoSidedNonAdaptive, WidthContext
 from agents.few_batches.theory import OfflineTheorem
 from agents.sketched.base import least_oversampling
 from gpbandit_envs import problem_of
@@ -239,6 +238,26 @@ def test_the_regret_bound_is_that_of_the_width() -> None:
     assert amm.theorem == "Flynn and Reeb (2025), AMM"
     assert theory.bound is not None
     assert amm.bound is not None
-    ratio = amm_width(gamma[-1:], 2.0, 1.0, 1 / 50, 1.0) / rkhs_width(gamma[-1:], 2.0, 1.0, 1 / 50, 1.0)
-    assert amm.bound / theory.bound == pytest.approx(ratio[0])
-    assert ratio[0] < 1
+    known = WidthContext(50, ARMS.n_arms, 1.0, 1.0, 2.0, 1 / 50, information_gain=6.0)
+    ratio = AnalyticMixture()(known) / InformationGain()(known)
+    assert amm.bound / theory.bound == pytest.approx(ratio)
+    assert ratio < 1
+
+
+def test_the_bound_of_bpe_is_for_the_noise_that_its_width_is_for() -> None:
+    """Each side of a band under sub-Gaussian noise is an event of its own: 2 A of them, whichever schedule says so."""
+    inputs = BoundInputs(ARMS, 50, np.linspace(0.5, 6.0, 50), None, 1.0, 1.0)
+    theory, two_sided, other = (
+        agents.make("BPE", width=width).regret_guarantee(inputs)
+        for width in ("theory", "sub-gaussian", TwoSidedNonAdaptive())
+    )
+    assert other == two_sided
+    assert (theory.gaussian_noise, other.gaussian_noise) == (True, False)
+    assert float(theory.bound or 0.0) < float(other.bound or 0.0)
+
+
+@pytest.mark.parametrize("width", ["theory", TwoSidedNonAdaptive()], ids=str)
+def test_no_band_for_pulls_chosen_blindly_is_proven_on_all_batches(width: object) -> None:
+    agent = agents.make("BPE", width=width, posterior="full")
+    agent.reset(ARMS, np.random.default_rng(0))
+    assert agent.band_guarantee().kind == "unproven"

@@ -66,7 +66,7 @@ class Stated(Optimist):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         assert inputs.gamma.shape == (inputs.t,)
-        exponent = proven_exponent(inputs.problem.kernel, inputs.problem.dim)
+        exponent = proven_exponent(inputs.problem)
         return RegretGuarantee(exponent, 1234.5, "Author (2024), Theorem 7")
 
 

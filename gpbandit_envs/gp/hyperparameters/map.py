@@ -191,11 +191,7 @@ def standardised(
 
 
 class _Loss:
-    """The negative log posterior with its gradient, evaluated once at each point: the last climb begins at a known one.
-
-    Attributes:
-        known: Value and gradient by the bytes of the point.
-    """
+    """The negative log posterior with its gradient, evaluated once at each point: the last climb begins at one."""
 
     def __init__(self, target: LogPosterior) -> None:
         self.target = target
