@@ -6,6 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from agents.core.fields import SearchFields
 from agents.core.guarantees import BandGuarantee, BoundInputs, Deviation, RegretGuarantee
 from agents.core.protocol import Capabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -38,10 +38,10 @@ class Elimination(ModelFields, BandFields, FiniteArmAgent):
     width: object = "theory"
 
     if TYPE_CHECKING:  # what `_begin_batch` and `_end_batch` of a subclass set
-        known: ExactPosterior
-        _answered: int
-        _waiting: Any
-        _known_width: float
+        known: ExactPosterior = field(init=False)
+        _answered: int = field(init=False)
+        _waiting: Any = field(init=False)
+        _known_width: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.settings = GPSettings.of(self)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+import agents
 from agents import Agent, Feedback, Pending
 from gpbandit_envs.problem import Problem
 
@@ -18,6 +20,13 @@ def noisy(mean: np.ndarray, noise_std: float, seed: int) -> Callable[[np.ndarray
         return mean[arms] + noise_std * rng.standard_normal(len(arms))
 
     return feedback
+
+
+def begun(problem: Problem, id: str, seed: int = 0, **settings: Any) -> Any:
+    """The agent of an id at the start of an episode."""
+    agent = agents.make(id, **settings)
+    agent.reset(problem, np.random.default_rng(seed))
+    return agent
 
 
 def play(

@@ -16,6 +16,7 @@ from agents import Feedback, Pending
 from agents.adapters import botorch_acquisitions, optuna_samplers
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.problem import Problem
+from tests.agents.play import begun
 
 PROBLEM = Problem(name="box", dim=2, horizon=40)
 DOMAIN = Domain(
@@ -90,8 +91,7 @@ def test_recommendation_and_logging() -> None:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.DEBUG)
-    agent = agents.make("Optuna-TPE")
-    agent.reset(PROBLEM, np.random.default_rng(0))
+    agent = begun(PROBLEM, "Optuna-TPE")
     np.testing.assert_array_equal(np.asarray(agent.recommend()), [0.5, 0.5])
     points = play(agent, PROBLEM, 6, failing=frozenset({0}))
     best = points[1 + int(np.argmin(np.square(points[1:] - 0.3).sum(axis=1)))]
@@ -185,8 +185,7 @@ def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
 def test_categories_are_optunas_own() -> None:
     domain = Domain((Dimension(choices=("a", "b", "c"), name="base"), Dimension(1, 9, integer=True, name="depth")))
     problem = Problem(name="box", dim=domain.dim, notes={"domain": domain.to_spec()})
-    agent = agents.make("Optuna-TPE")
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, "Optuna-TPE")
     assert isinstance(agent, optuna_samplers.Optuna)
     for t in range(24):
         x = agent.select(1, Pending.empty(problem))

@@ -20,6 +20,7 @@ from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
+from tests.agents.play import begun
 
 
 class Spread(FiniteArmAgent):
@@ -373,12 +374,11 @@ class TestErrorsOfANewcomer:
             agents.make("Random").reset(env, np.random.default_rng(0))  # type: ignore[arg-type]
 
     def test_pending_left_out(self) -> None:
-        agent = agents.make("GP-UCB")
-        agent.reset(self.PROBLEM, np.random.default_rng(0))
+        agent = begun(self.PROBLEM, "GP-UCB")
         with pytest.raises(
             TypeError, match=r"select: expected select\(n, pending\), .* agents.Pending.empty\(problem\)"
         ):
-            agent.select(1)  # type: ignore[call-arg]
+            agent.select(1)
 
     @pytest.mark.parametrize("id", ["GP-UCB", "MAP-UCB", "Random", "Uniform", "BBKB"])
     def test_select_before_reset(self, id: str) -> None:

@@ -11,7 +11,7 @@ import agents
 from agents import BoundInputs
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
-from tests.agents.play import noisy, play
+from tests.agents.play import begun, noisy, play
 from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
 from tests.reference import policies
 
@@ -108,8 +108,7 @@ def test_its_band_is_that_of_its_width_and_of_its_paper() -> None:
     guarantee = agent.band_guarantee()
     assert guarantee.kind == "proven"
     assert "Bogunovic and Krause (2021)" in guarantee.theorem
-    tuned = agents.make("EC-GP-UCB", misspecification=EPS, width=1.0)
-    tuned.reset(problem, np.random.default_rng(0))
+    tuned = begun(problem, "EC-GP-UCB", misspecification=EPS, width=1.0)
     assert tuned.band_guarantee().kind == "tuned"
     assert tuned.band_guarantee().theorem == ""
 

@@ -12,7 +12,6 @@ import pytest
 import agents
 from agents.core.gp_agent import GPAgent
 from agents.exact.gp_ucb import GPUCB
-from agents.exact.thompson import AsyncTS
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import noisy, play
@@ -32,6 +31,8 @@ def test_data_given_to_a_policy_are_as_those_of_the_problem(id: str) -> None:
     kwargs = NEEDED.get(id, {})
     given = play(agents.make(id, initial=DATA, **kwargs), PROBLEM, noisy(MEAN, 0.1, 0), 0)
     assert play(agents.make(id, **kwargs), on_card, noisy(MEAN, 0.1, 0), 0) == given
+    other = replace(PROBLEM, initial=InitialData(arms=np.array([8]), rewards=np.array([2.0])))
+    assert play(agents.make(id, initial=DATA, **kwargs), other, noisy(MEAN, 0.1, 0), 0) == given  # the last word
     assert play(agents.make(id, **kwargs), PROBLEM, noisy(MEAN, 0.1, 0), 0) != given
 
 
@@ -80,12 +81,6 @@ def test_settings_are_given_by_name() -> None:
 def test_what_a_policy_cannot_take_it_does_not_accept(id: str, setting: str) -> None:
     with pytest.raises(TypeError, match=f"{id}: unknown argument '{setting}'"):
         agents.make(id, **{setting: 1})
-
-
-def test_a_guess_at_the_norm_is_for_those_who_revise_it() -> None:
-    agent = AsyncTS(width="theory", norm_bound="double")
-    with pytest.raises(ValueError, match="norm_bound: this policy cannot double a guess"):
-        agent.reset(PROBLEM, np.random.default_rng(0))
 
 
 def test_the_last_class_that_describes_an_argument_is_heard() -> None:

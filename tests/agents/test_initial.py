@@ -13,13 +13,11 @@ import leaderboards
 from agents import Feedback, Pending
 from agents.core.beliefs import per_pull_leverage
 from agents.core.beliefs import sequential_leverage as exact_sequential_leverage
-from agents.learned.base import LearnedAgent
-from agents.sketched.bbkb import BBKB
 from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
-from tests.agents.play import noisy, play
+from tests.agents.play import begun, noisy, play
 
 RNG = np.random.default_rng(0)
 X = RNG.random((600, 2))
@@ -51,19 +49,6 @@ class TestBless:
             scores = bless(kernel, X[:300], pulls, lam, np.random.default_rng(seed), oversampling=40.0)
             assert (scores / exact).min() > 1 / 3
             assert (scores / exact).max() < 3
-
-    def test_more_draws_are_more_accurate(self) -> None:
-        exact = exact_leverage(SE(0.3), X, np.ones(600), 0.1)
-        error = [
-            np.mean(
-                [
-                    np.abs(np.log(bless(SE(0.3), X, np.ones(600), 0.1, np.random.default_rng(s), 2.0, q) / exact)).max()
-                    for s in range(5)
-                ]
-            )
-            for q in (2.0, 32.0)
-        ]
-        assert error[1] < 0.5 * error[0]
 
     def test_one_arm_and_a_large_lam(self) -> None:
         rng = np.random.default_rng(0)
@@ -114,8 +99,7 @@ class TestInTurn:
 
 @pytest.mark.parametrize("qbar", [2.0, 10.0])
 def test_the_first_dictionary_is_small_and_accurate(qbar: float) -> None:
-    agent = agents.make("BBKB", initial=DATA, width="practical", qbar=qbar)
-    assert isinstance(agent, BBKB)
+    agent: Any = agents.make("BBKB", initial=DATA, width="practical", qbar=qbar)
     distinct, pulls = np.unique(ARMS, return_counts=True)
     exact = ExactPosterior(SE(0.3), X, 0.01)
     exact.update(distinct, pulls.astype(float), np.zeros(len(distinct)))
@@ -133,13 +117,11 @@ def test_the_first_dictionary_is_small_and_accurate(qbar: float) -> None:
 @pytest.mark.parametrize("id", ["GP-UCB", "GP-AUCB", "GP-BUCB", "BKB", "BBKB", "BBKB-GlobalLocal"])
 class TestPolicies:
     def test_they_know_the_data_before_the_first_pull(self, id: str) -> None:
-        agent = agents.make(id, initial=DATA, width="practical")
-        agent.reset(PROBLEM, np.random.default_rng(0))
+        agent = begun(PROBLEM, id, initial=DATA, width="practical")
         exact = ExactPosterior(SE(0.3), X, 0.01)
         distinct, inverse, pulls = np.unique(ARMS, return_inverse=True, return_counts=True)
         exact.update(distinct, pulls.astype(float), np.bincount(inverse, REWARDS))
-        band = agent.predict(X)
-        assert band is not None
+        band: Any = agent.predict(X)
         assert np.abs(band[0] - exact.mean).max() < 0.02
         assert (np.abs(band[0] - MEAN) <= band[1]).all()
         assert agent.diagnostics()["information_gain"] == pytest.approx(exact.information_gain, rel=0.05)
@@ -150,16 +132,6 @@ class TestPolicies:
         arms = np.concatenate(play(agent, PROBLEM, noisy(MEAN, 0.1, 0), 0))
         assert len(arms) == 60
         assert (MEAN.max() - MEAN[arms]).mean() < 0.1
-
-    def test_data_of_the_problem_are_the_same_as_data_given(self, id: str) -> None:
-        problem = replace(PROBLEM, initial=InitialData(arms=ARMS, rewards=REWARDS))
-        given = play(agents.make(id, initial=DATA), PROBLEM, noisy(MEAN, 0.1, 0), 0)
-        assert play(agents.make(id), problem, noisy(MEAN, 0.1, 0), 0) == given
-        # The argument has the last word.
-        other = {"arms": [0], "rewards": [0.0]}
-        assert play(agents.make(id, initial=other), problem, noisy(MEAN, 0.1, 0), 0) == play(
-            agents.make(id, initial=other), PROBLEM, noisy(MEAN, 0.1, 0), 0
-        )
 
     def test_protocol(self, id: str) -> None:
         kwargs: dict[str, Any] = {"initial": {"arms": [0, 0, 0], "rewards": [0.1, 0.3, 0.2]}}
@@ -190,15 +162,13 @@ class TestTheCardsData:
 
     @pytest.mark.parametrize("id", OTHERS + LEARNED)
     def test_they_know_a_good_arm_before_the_first_pull(self, id: str) -> None:
-        agent = agents.make(id)
-        agent.reset(self.WITH_DATA, np.random.default_rng(0))
+        agent = begun(self.WITH_DATA, id)
         assert MEAN[agent.recommend()] > MEAN.max() - 0.2
 
     @pytest.mark.parametrize("id", LEARNED)
     def test_learned_kernels_need_no_further_design(self, id: str) -> None:
         """120 evaluations are more than the 6 that they would draw: they are `D_0`."""
-        agent = agents.make(id)
-        assert isinstance(agent, LearnedAgent)
+        agent: Any = agents.make(id)
         for n, size, collecting in ((120, 120, False), (2, 6, True), (6, 6, False)):
             data = InitialData(arms=ARMS[:n], rewards=REWARDS[:n])
             agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
@@ -215,14 +185,12 @@ class TestTheCardsData:
         assert regret(self.WITH_DATA) < 0.6 * regret(PROBLEM)
 
     def test_evolution_begins_with_the_last_of_them(self) -> None:
-        agent: Any = agents.make("REG-EVOLUTION", population=50)
-        agent.reset(self.WITH_DATA, np.random.default_rng(0))
+        agent = begun(self.WITH_DATA, "REG-EVOLUTION", population=50)
         assert agent.diagnostics()["population"] == 50
         assert [arm for arm, _ in agent._members] == ARMS[70:120].tolist()
 
     def test_epsilon_counts_them(self) -> None:
-        agent = agents.make("EpsGreedy", c=60.0)
-        agent.reset(self.WITH_DATA, np.random.default_rng(0))
+        agent = begun(self.WITH_DATA, "EpsGreedy", c=60.0)
         assert agent.diagnostics()["epsilon"] == pytest.approx(60 / 121)
 
     def test_bpe_plans_as_without(self) -> None:
@@ -234,10 +202,8 @@ class TestTheCardsData:
 
 def test_one_pull_at_a_time_is_the_same_as_data() -> None:
     """GP-UCB after pulls that were chosen for it knows what GP-UCB knows that was given them."""
-    given = agents.make("GP-UCB", initial={"arms": ARMS[:30].tolist(), "rewards": REWARDS[:30].tolist()})
-    given.reset(PROBLEM, np.random.default_rng(0))
-    taught = agents.make("GP-UCB")
-    taught.reset(PROBLEM, np.random.default_rng(0))
+    given = begun(PROBLEM, "GP-UCB", initial={"arms": ARMS[:30].tolist(), "rewards": REWARDS[:30].tolist()})
+    taught = begun(PROBLEM, "GP-UCB")
     for t in range(30):
         taught.observe(Feedback.of([t], ARMS[t : t + 1], REWARDS[t : t + 1]))
     assert given.diagnostics()["width"] == pytest.approx(taught.diagnostics()["width"])
@@ -303,16 +269,13 @@ class TestOnABox:
         if id == "Optuna-TPE":
             pytest.importorskip("optuna")
         problem = replace(self.BOX, initial=InitialData(points=self.X, rewards=self.y))
-        agent = agents.make(id)
-        agent.reset(problem, np.random.default_rng(0))
+        agent = begun(problem, id)
         best = np.asarray(agent.recommend())
         assert (np.abs(self.X - best).max(axis=1) == 0).any()
         assert self.y[np.abs(self.X - best).max(axis=1).argmin()] > np.sort(self.y)[-4]
 
     def test_they_count_among_the_initial_design(self) -> None:
-        agent = agents.make("GP-UCB", n_start=12, initial={"points": self.X, "rewards": self.y})
-        agent.reset(self.BOX, np.random.default_rng(0))
-        twin = agents.make("GP-UCB", n_start=0, initial={"points": self.X, "rewards": self.y})
-        twin.reset(self.BOX, np.random.default_rng(0))
+        agent = begun(self.BOX, "GP-UCB", n_start=12, initial={"points": self.X, "rewards": self.y})
+        twin = begun(self.BOX, "GP-UCB", n_start=0, initial={"points": self.X, "rewards": self.y})
         nothing = Pending.empty(self.BOX)
         np.testing.assert_array_equal(agent.select(1, nothing), twin.select(1, nothing))

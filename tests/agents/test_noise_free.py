@@ -10,7 +10,7 @@ import pytest
 import agents
 from gpbandit_envs.gp import SE, Kernel, Matern
 from gpbandit_envs.problem import Problem
-from tests.agents.play import noisy, play
+from tests.agents.play import begun, noisy, play
 
 
 def problem_of(kernel: Kernel, seed: int, norm: float = 2.0, horizon: int = 60) -> tuple[Problem, np.ndarray]:
@@ -56,9 +56,8 @@ def test_the_noise_variance_of_the_posterior_is_a_share_of_the_prior() -> None:
     """The stated floor; a smaller one can be given, down to where rounding is larger."""
     for scale in (1.0, 1e6):
         problem, _ = problem_of(scale * SE(0.2), 0)
-        agent = agents.make("GP-UCB")
-        agent.reset(problem, np.random.default_rng(0))
-        assert agent.model.lam == pytest.approx(1e-10 * scale)  # type: ignore[attr-defined]
+        agent = begun(problem, "GP-UCB")
+        assert agent.model.lam == pytest.approx(1e-10 * scale)
     problem, mean = problem_of(Matern(0.3, 1.0), 0)
     halves = []
     for lam in (None, 1e-13):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import agents
-import leaderboards
 from agents import Feedback, Pending
 from gpbandit_envs.gp import SE, ActiveDims
 from gpbandit_envs.problem import Problem
-from leaderboards.play import run
+from tests.agents.play import begun
 from tests.reference.posterior import dense
 
 RNG = np.random.default_rng(3)
@@ -30,22 +27,6 @@ PROBLEM = Problem(
 )
 MEAN = np.sin(5 * ARMS[:, 0]) + ARMS[:, 1]
 OFFERS = [np.sort(RNG.choice(40, RNG.integers(1, 12), replace=False)) for _ in range(60)]
-CONTEXTUAL = [
-    ("Uniform", {}),
-    ("EpsGreedy", {"c": 10.0}),
-    ("GP-UCB", {"width": "practical"}),
-    ("GP-UCB", {"width": "dmm"}),
-    ("GP-UCB", {"width": 2.0, "n_start": 5}),
-    ("EC-GP-UCB", {"misspecification": 0.1}),
-    ("RGP-UCB", {"corruption": 0.5}),
-    ("GP-EI", {"n_start": 2}),
-    ("GP-TS", {"n_start": 2}),
-    ("BKB", {"n_start": 3}),
-    ("TV-GP-UCB", {"eps": 0.05}),
-    ("R-GP-UCB", {"block": 20}),
-    ("SW-GP-UCB", {"window": 20}),
-    ("WGP-UCB", {"eta": 0.9}),
-]
 
 
 def play(agent: agents.Agent, steps: int = 60) -> tuple[list[int], np.ndarray]:
@@ -98,8 +79,7 @@ def test_thompson_sampling_draws_among_what_is_offered() -> None:
     problem = Problem(
         name="three", dim=1, arms=np.array([[0.0], [50.0], [99.0]]), kernel=SE(0.1), noise_std=0.1, contexts=True
     )
-    agent = agents.make("GP-TS")
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, "GP-TS")
     agent.observe(Feedback.of([0], [2], [5.0]))
     agent.offer(np.array([0, 1]))
     picks = np.array([agent.select(1, Pending.empty(problem))[0] for _ in range(1_000)])
@@ -124,8 +104,7 @@ def test_the_initial_design_is_uniform_on_what_is_offered(id: str, n_start: int 
 
 
 def test_eps_greedy_is_greedy_among_what_is_offered() -> None:
-    agent = agents.make("EpsGreedy", epsilon=0.0)
-    agent.reset(PROBLEM, np.random.default_rng(0))
+    agent = begun(PROBLEM, "EpsGreedy", epsilon=0.0)
     agent.offer(np.array([7, 9]))
     assert agent.recommend() == 7, "the first of them before any feedback"
     agent.observe(Feedback.of([0, 1, 2], [3, 9, 12], [2.0, 0.5, 1.0]))
@@ -134,39 +113,3 @@ def test_eps_greedy_is_greedy_among_what_is_offered() -> None:
     assert agent.recommend() == 12
     agent.offer(np.arange(40))
     assert agent.recommend() == 3
-
-
-@pytest.mark.parametrize(("id", "kwargs"), CONTEXTUAL, ids=str)
-def test_with_all_arms_offered_a_policy_plays_as_its_plain_form(
-    monkeypatch: pytest.MonkeyPatch, id: str, kwargs: dict[str, Any]
-) -> None:
-    """The whole way, from the environment to the trace."""
-    # The streams of a run are keyed by its environment: these are given the same.
-    monkeypatch.setattr(run, "env_seed", lambda _: 11)
-    monkeypatch.setattr(run, "generator", lambda _spec, _name: np.random.default_rng(12))
-    plain = leaderboards.run(("GPBandit/RKHS-v0", {"n_arms": 60}), (id, kwargs), horizon=80)
-    sleeping = ("GPBandit/SleepingArms-v0", {"settings": {"n_arms": 60}, "share": 1.0})
-    awake = leaderboards.run(sleeping, (id, kwargs), horizon=80)
-    assert plain.status == awake.status == "done", awake.error
-    for column in ("action", "reward", "regret", "inference_regret"):
-        np.testing.assert_array_equal(awake.trace[column], plain.trace[column], err_msg=column)
-    # Where offers differ from step to step there is no one mean gap, and none is stated.
-    assert awake.facts == {name: fact for name, fact in plain.facts.items() if name != "mean_gap"}
-    assert awake.data == plain.data
-
-
-def test_policies_with_contexts_are_all_tried_above() -> None:
-    learned = {id for id in agents.registered() if "agents.learned" in str(agents.spec(id).entry_point)}
-    declared = {id for id in agents.registered() if getattr(_class(id), "capabilities", None) and _contexts(id)}
-    assert declared - learned == {id for id, _ in CONTEXTUAL}
-
-
-def _class(id: str) -> Any:
-    try:
-        return agents.spec(id).load()
-    except ImportError:  # an optional library is missing
-        return None
-
-
-def _contexts(id: str) -> bool:
-    return bool(_class(id).capabilities.contexts)

@@ -11,11 +11,11 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.core.ucb import UCBAgent
 from agents.core.widths import FiniteBayes
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
+from tests.agents.play import begun
 
 X = np.random.default_rng(0).random((40, 2))
 MEAN = np.sin(4 * X[:, 0]) + X[:, 1]
@@ -117,9 +117,7 @@ class TestFailures:
         np.testing.assert_array_equal(agent.select(4, pending([])), other.select(4, pending([])))
 
     def test_those_still_pending_count(self, id: str, kwargs: dict[str, Any]) -> None:
-        agent = agents.make(id, **kwargs)
-        agent.reset(PROBLEM, np.random.default_rng(0))
-        assert isinstance(agent, UCBAgent)
+        agent = begun(PROBLEM, id, **kwargs)
         opened = list(enumerate(agent.select(3, pending([])).tolist()))
         agent.observe(feedback([opened.pop(1)], 3))  # ticket 1 fails
         posterior = ExactPosterior(SE(0.4), X, 0.01)
@@ -129,8 +127,7 @@ class TestFailures:
         assert agent.select(1, pending(opened)).tolist() == [int(np.argmax(posterior.variance))]
 
     def test_a_place_that_a_failure_leaves_is_taken(self, id: str, kwargs: dict[str, Any]) -> None:
-        agent = agents.make(id, **kwargs)
-        agent.reset(PROBLEM, np.random.default_rng(0))
+        agent = begun(PROBLEM, id, **kwargs)
         opened = list(enumerate(agent.select(6, pending([])).tolist()))
         agent.observe(feedback([opened.pop(1)], 3))
         assert len(agent.select(1, pending(opened))) == 1

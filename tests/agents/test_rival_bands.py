@@ -11,14 +11,13 @@ import pytest
 
 import agents
 from agents import BoundInputs, Feedback
-from agents.core.widths import AbbasiYadkori, AnalyticMixture, InformationGain
 from agents.exact.dual_mixture import SlackMixture
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation, InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import guarantee_status
-from tests.agents.play import noisy, play
+from tests.agents.play import begun, noisy, play
 from tests.reference.posterior import dense
 
 R, DELTA = 0.1, 0.05
@@ -39,8 +38,7 @@ def problem_of(seed: int = 0, kernel: Kernel | None = None, **changes: Any) -> t
 
 def fed(problem: Problem, mean: np.ndarray, n: int = 50, **kwargs: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """GP-UCB after `n` evaluations, many of them of the same arms; and what it was told."""
-    agent = agents.make("GP-UCB", delta=DELTA, **kwargs)
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, "GP-UCB", delta=DELTA, **kwargs)
     rng = np.random.default_rng(5)
     arms = rng.integers(12, size=n)
     y = mean[arms] + R * rng.standard_normal(n)
@@ -97,9 +95,10 @@ def test_existing_data_keep_their_scatter_out_of_both_sides() -> None:
     """Feedback that came together has left its scatter out already: the band is that of feedback one by one."""
     problem, mean = problem_of(norm_bound=None, approximations=PAIRS)
     one_by_one, arms, y = fed(problem, mean, width="dmm-slack")
-    together = agents.make("GP-UCB", width="dmm-slack", delta=DELTA)
-    together.reset(replace(problem, initial=InitialData(arms=arms, rewards=y)), np.random.default_rng(0))
-    band = together.predict(problem.arms)  # type: ignore[arg-type]
+    together = begun(
+        replace(problem, initial=InitialData(arms=arms, rewards=y)), "GP-UCB", width="dmm-slack", delta=DELTA
+    )
+    band = together.predict(problem.arms)
     assert band is not None
     np.testing.assert_allclose(band, one_by_one.predict(problem.arms), atol=1e-8)
 
@@ -151,9 +150,8 @@ def test_they_hold_for_means_of_the_stated_norm(width: str, lam: float | None) -
 class TestRegulariser:
     def test_it_grows_with_the_horizon_by_the_smoothness(self) -> None:
         problem, _ = problem_of(kernel=Matern(0.3, 1.5), horizon=1_000)
-        agent = agents.make("GP-UCB", width="ay", lam={"smoothness": 2.0})
-        agent.reset(problem, np.random.default_rng(0))
-        assert agent.model.lam == pytest.approx(2 * R**2 * 1_000 ** (2 / (2 * 1.5 + 4)))  # type: ignore[attr-defined]
+        agent = begun(problem, "GP-UCB", width="ay", lam={"smoothness": 2.0})
+        assert agent.model.lam == pytest.approx(2 * R**2 * 1_000 ** (2 / (2 * 1.5 + 4)))
         assert guarantee_status(agent.band_guarantee(), problem) == ""
 
     @pytest.mark.parametrize(
@@ -172,8 +170,7 @@ class TestRegulariser:
 
 
 def status_of(problem: Problem, id: str = "GP-UCB", **kwargs: Any) -> str:
-    agent = agents.make(id, **kwargs)
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, id, **kwargs)
     return guarantee_status(agent.band_guarantee(), problem)
 
 
@@ -230,8 +227,7 @@ class TestStatus:
 class TestPairs:
     def test_ec_takes_the_one_of_least_final_width(self) -> None:
         problem, _ = problem_of(norm_bound=None, approximations=PAIRS, knowledge="certified")
-        agent: Any = agents.make("EC-GP-UCB")
-        agent.reset(problem, np.random.default_rng(0))
+        agent = begun(problem, "EC-GP-UCB")
         worth = sqrt(60 / R**2)
         assert agent.pair == min(PAIRS, key=lambda p: p.norm + p.distance * worth)
         assert agent.model.norm_bound == agent.pair.norm
@@ -259,12 +255,6 @@ class TestPairs:
         times_three, _, _ = fed(problem, mean, width="dmm-slack", norm_bound={"times": 3.0})
         stated, _, _ = fed(wider, mean, width="dmm-slack")
         np.testing.assert_array_equal(times_three.predict(problem.arms), stated.predict(problem.arms))
-
-
-def test_amm_at_a_larger_regulariser_is_below_the_theorem() -> None:
-    problem, mean = problem_of()
-    context = fed(problem, mean, lam=2.0)[0].width_context()
-    assert AnalyticMixture()(context) <= AbbasiYadkori()(context) <= InformationGain()(context)
 
 
 @pytest.mark.no_cover

@@ -12,7 +12,7 @@ import pytest
 import agents
 from agents import BoundInputs, Feedback, Pending
 from agents.few_batches import bpe
-from agents.few_batches.rgp_pe import RGPPE, rare_switching
+from agents.few_batches.rgp_pe import rare_switching
 from gpbandit_envs.corruption import as_corruption
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
@@ -20,7 +20,7 @@ from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
 from leaderboards import run
 from leaderboards.audit.measure import guarantee_status
-from tests.agents.play import noisy, play
+from tests.agents.play import begun, noisy, play
 from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
 from tests.reference import policies
 from tests.reference.posterior import dense
@@ -79,8 +79,7 @@ def test_rgp_pe_plays_the_textbook_s_epochs(problem: Problem, mean: np.ndarray, 
         K, _, noise_std, F, delta = constants(problem)
         epochs = 7
         expected = policies.rgp_pe(K, 0.5, noise_std, F, delta, scale, psi, eta, epochs, noisy(mean, noise_std, 6))
-        agent = agents.make("RGP-PE", corruption=scale, psi=psi, eta=eta, lam=0.5, delta=delta)
-        assert isinstance(agent, RGPPE)
+        agent: Any = agents.make("RGP-PE", corruption=scale, psi=psi, eta=eta, lam=0.5, delta=delta)
         long = replace(problem, horizon=sum(map(len, expected.batches)))
         assert play(agent, long, noisy(mean, noise_std, 6), 0) == expected.batches
         assert agent.alive.tolist() == expected.dictionaries[-1]
@@ -157,9 +156,7 @@ def test_the_enlargements_of_rgp_pe() -> None:
     problem = replace(problem, horizon=200)
     widths = {}
     for enlargement in ("theory", "tight", 0.1):
-        agent = agents.make("RGP-PE", corruption=C, enlargement=enlargement, width=2.0, lam=0.25)
-        assert isinstance(agent, RGPPE)
-        agent.reset(problem, np.random.default_rng(0))
+        agent = begun(problem, "RGP-PE", corruption=C, enlargement=enlargement, width=2.0, lam=0.25)
         first = agent.select(200, Pending.empty(problem))
         counts = np.bincount(first)[np.unique(first)]
         agent.observe(Feedback.of(np.arange(len(first)), first, mean[first]))
@@ -234,8 +231,7 @@ def test_bands_hold_under_attack_where_others_are_left() -> None:
 
 
 def status(id: str, problem: Problem, **kwargs: Any) -> str:
-    agent = agents.make(id, **kwargs)
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, id, **kwargs)
     return guarantee_status(agent.band_guarantee(), problem)
 
 
@@ -280,8 +276,7 @@ def test_the_regret_bound_of_rgp_ucb_grows_with_the_budget() -> None:
 
 def test_an_epoch_whose_evaluations_fail_is_played_again() -> None:
     problem, _ = PROBLEMS[0]
-    agent = agents.make("RGP-PE")
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, "RGP-PE")
     first = agent.select(60, Pending.empty(problem))
     n = len(first)
     failed = Feedback(np.arange(n), first, np.full(n, np.nan), np.ones(n), np.ones(n, bool))
@@ -416,7 +411,6 @@ def test_existing_data_are_weighed_by_their_noise() -> None:
     problem, mean, stds = unequal(3)
     data = {"arms": np.array([3, 4, 4, 9]), "rewards": np.array([0.1, 0.2, 0.4, -0.3])}
     stated = replace(problem, initial=InitialData(**data))
-    agent = agents.make("VA-MVR")
-    agent.reset(stated, np.random.default_rng(0))
+    agent = begun(stated, "VA-MVR")
     centre, _ = agent.predict(features(problem)) or (mean, mean)
     np.testing.assert_allclose(centre, textbook(gram(problem), data["arms"], data["rewards"], stds**2)[0], atol=1e-8)

@@ -28,6 +28,7 @@ from gpbandit_envs import problem_of
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp import SE, Linear, Matern
 from gpbandit_envs.problem import Problem
+from tests.agents.play import begun
 
 PROBLEM = Problem(name="box", dim=2, kernel=Matern(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -36,8 +37,7 @@ IDS = ("GP-UCB", "GP-EI", "GP-TS")
 
 def fed(id: str, n: int = 15, problem: Problem = PROBLEM, **kwargs: Any) -> agents.Agent:
     """An agent that has seen noisy feedback at `n` points."""
-    agent = agents.make(id, **kwargs)
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, id, **kwargs)
     rng = np.random.default_rng(1)
     for t, x in enumerate(rng.random((n, problem.dim))):
         agent.observe(Feedback.of([t], x[None], [np.sin(5 * x[0]) + x[1] + 0.1 * rng.standard_normal()]))
@@ -108,15 +108,6 @@ def test_theory_width_uses_the_gain_of_the_data() -> None:
     assert agent.diagnostics()["d_eff"] == pytest.approx(d_eff)
 
 
-def test_compact_width_is_the_theorems() -> None:
-    context = WidthContext(t=7, n_arms=0, lam=0.01, noise_std=0.1, norm_bound=1.0, delta=0.05, dim=3)
-    inner = 49 * 3 * 2.0 * np.sqrt(np.log(4 * 3 * 1.5 / 0.05))
-    expected = 2 * np.log(49 * 2 * np.pi**2 / 0.15) + 6 * np.log(inner)
-    assert CompactBayes(1.5, 2.0)(context) == pytest.approx(np.sqrt(expected))
-    with pytest.raises(ValueError, match="b: expected a finite number > 0"):
-        CompactBayes(b=0.0)
-
-
 @pytest.mark.parametrize("id", IDS)
 def test_better_than_uniform(id: str) -> None:
     """Simple regret after 25 evaluations of a prior sample, at most a fifth of that of uniform points."""
@@ -125,8 +116,9 @@ def test_better_than_uniform(id: str) -> None:
         env: Any = gym.make("GPBandit/GPSample-v0", n_arms=None, dim=2, lengthscale=0.3, noise_std=0.02, n_features=128)
         env.reset(seed=seed)
         problem = replace(problem_of(env), horizon=25)
-        agent = agents.make(id, **({"width": 2.0} if id == "GP-UCB" else {"candidates": 128, "starts": 2}))
-        agent.reset(problem, np.random.default_rng(seed))
+        agent = begun(
+            problem, id, **({"width": 2.0} if id == "GP-UCB" else {"candidates": 128, "starts": 2}), seed=seed
+        )
         regrets = []
         for t in range(25):
             x = agent.select(1, Pending.empty(problem))
@@ -141,8 +133,7 @@ def test_better_than_uniform(id: str) -> None:
 
 @pytest.mark.parametrize("id", IDS)
 def test_one_id_for_arms_and_boxes(id: str) -> None:
-    agent: Any = agents.make(id)
-    agent.reset(PROBLEM, np.random.default_rng(0))
+    agent = begun(PROBLEM, id)
     assert agent.select(1, Pending.empty(PROBLEM)).shape == (1, 2)
     arms = replace(PROBLEM, arms=np.random.default_rng(0).random((20, 2)))
     agent.reset(arms, np.random.default_rng(0))
@@ -157,8 +148,7 @@ def test_ei_on_arms_is_the_textbook_formula() -> None:
 
     X = np.random.default_rng(0).random((40, 2))
     problem = replace(PROBLEM, arms=X)
-    agent: Any = agents.make("GP-EI")
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, "GP-EI")
     pulls, rewards = [3, 17, 17, 8], [0.4, 1.0, 0.7, -0.2]
     for t, (arm, y) in enumerate(zip(pulls, rewards, strict=True)):
         agent.observe(Feedback.of([t], np.array([arm]), [y]))
@@ -178,8 +168,7 @@ def test_integers_are_played_at_their_levels(id: str) -> None:
     for _ in range(5):
         x = agent.select(1, Pending.empty(problem))
         assert x[0, 0] in {0.125, 0.375, 0.625, 0.875}
-    fresh = agents.make(id, n_start=2)
-    fresh.reset(problem, np.random.default_rng(0))
+    fresh = begun(problem, id, n_start=2)
     assert fresh.select(1, Pending.empty(problem))[0, 0] in {0.125, 0.375, 0.625, 0.875}
     np.testing.assert_array_equal(np.asarray(fresh.recommend())[1], 0.5)
 
@@ -189,15 +178,13 @@ def test_a_schedule_is_the_same_on_arms_and_on_their_box(schedule: WidthSchedule
     X = np.random.default_rng(0).random((10, 2))
     forms: list[Any] = []
     for problem, actions in ((PROBLEM, X), (replace(PROBLEM, arms=X), np.arange(10))):
-        agent = agents.make("GP-UCB", width=schedule)
-        agent.reset(problem, np.random.default_rng(0))
+        agent = begun(problem, "GP-UCB", width=schedule)
         for t in range(10):
             agent.observe(Feedback.of([t], actions[t : t + 1], [0.3]))
         forms.append(agent)
     box, finite = (agent.diagnostics()["width"] for agent in forms)
     assert box == pytest.approx(finite, rel=1e-9)
-    again = agents.make("GP-UCB", width=schedule)
-    again.reset(PROBLEM, np.random.default_rng(1))
+    again = begun(PROBLEM, "GP-UCB", width=schedule, seed=1)
     again.load_state_dict(forms[0].state_dict())
     assert again.diagnostics()["width"] == box
 
@@ -205,10 +192,9 @@ def test_a_schedule_is_the_same_on_arms_and_on_their_box(schedule: WidthSchedule
 @pytest.mark.parametrize("id", IDS)
 def test_the_band_is_of_one_width_on_arms_and_boxes(id: str) -> None:
     for problem in (PROBLEM, replace(PROBLEM, arms=GRID[:5])):
-        agent = agents.make(id, **({"width": 1.96} if id == "GP-UCB" else {}))
-        agent.reset(problem, np.random.default_rng(0))
-        prediction = agent.predict(GRID[:5])
-        assert prediction is not None
+        settings: Any = {"width": 1.96} if id == "GP-UCB" else {}
+        agent = begun(problem, id, **settings)
+        prediction: Any = agent.predict(GRID[:5])
         np.testing.assert_allclose(prediction[1], 1.96)
         assert agent.diagnostics()["width"] == 1.96
 
@@ -240,8 +226,7 @@ def test_bad_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize("width", [FiniteBayes(), Scaled(FiniteBayes(), 0.5), NonAdaptive()])
 @pytest.mark.parametrize("id", ["GP-UCB", "EC-GP-UCB"])
 def test_widths_that_count_arms_are_for_arms(id: str, width: WidthSchedule) -> None:
-    agent = agents.make(id, width=width)
-    agent.reset(replace(PROBLEM, arms=GRID[:5]), np.random.default_rng(0))
+    agent = begun(replace(PROBLEM, arms=GRID[:5]), id, width=width)
     with pytest.raises(ValueError, match=r"width: expected CompactBayes\(\), a name or a number, as .* is a box, got "):
         agent.reset(PROBLEM, np.random.default_rng(0))
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
 
-import agents
 from agents import Feedback, Pending
 from agents.core.acquisition import LogExpectedImprovement, Predictive, Score, UpperConfidenceBound
 from agents.core.finite import Offer
@@ -17,6 +15,7 @@ from agents.learned.base import Mixture
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
+from tests.agents.play import begun
 
 
 @dataclass
@@ -136,8 +135,7 @@ def test_a_recommendation_evaluates_nothing_that_is_not_timed(
         return answer
 
     monkeypatch.setattr(GPRegression, evaluation, counted)
-    agent: Any = agents.make(id, n_initial=3, **({"burn_in": 2, "samples": 1} if id == "MCMC-UCB" else {}))
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, id, n_initial=3, **({"burn_in": 2, "samples": 1} if id == "MCMC-UCB" else {}))
     for t in range(8):
         chosen = agent.select(1, Pending.empty(problem))
         agent.observe(Feedback.of([t], chosen, np.sin(chosen)))

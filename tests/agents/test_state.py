@@ -13,6 +13,7 @@ import agents
 from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
+from tests.agents.play import begun
 
 X = np.random.default_rng(0).random((5_000, 4))
 PROBLEM = Problem(name="many", dim=4, arms=X, kernel=SE(0.4), noise_std=0.1, horizon=30, notes={"unit": "m"})
@@ -162,8 +163,7 @@ def test_an_attribute_that_cannot_be_saved_is_named() -> None:
 def test_what_the_problem_determines_is_not_stored(id: str) -> None:
     """Kernel rows, factors of the prior and scaled features have the size of the arms or more."""
     problem = replace(PROBLEM, horizon=None)
-    agent = agents.make(id)
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, id)
     for t in range(14):
         arms = agent.select(1, Pending.empty(problem))
         agent.observe(Feedback.of([t], arms, X[arms, 0]))

@@ -17,6 +17,7 @@ from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import guarantee_status
 from leaderboards.play.protocol_checks import incompatibility
+from tests.agents.play import begun
 from tests.reference.posterior import dense
 
 ARMS = np.random.default_rng(1).random((30, 2))
@@ -106,15 +107,14 @@ def test_tv_gp_ucb_takes_the_rate_of_the_problem() -> None:
 
 def test_existing_data_are_as_of_the_first_evaluation() -> None:
     data = InitialData(arms=np.array([3, 3, 7]), rewards=np.array([0.2, 0.4, -1.0]))
-    agent = agents.make("TV-GP-UCB", width=2.0)
-    agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
+    agent = begun(replace(PROBLEM, initial=data), "TV-GP-UCB", width=2.0)
     mean, _ = dense(K, data.actions, data.rewards, LAM)
-    np.testing.assert_allclose(agent.predict(ARMS)[0], mean, atol=1e-8)  # type: ignore[index]
+    np.testing.assert_allclose(agent.predict(ARMS)[0], mean, atol=1e-8)
     agent.observe(Feedback.of([0], [7], [0.5]))
     K3 = K[np.ix_([3, 3, 7, 7], [3, 3, 7, 7])] + LAM * np.eye(4)
     k = K[[3, 3, 7, 7]] * np.sqrt(1 - 0.02)
     expected = k.T @ np.linalg.solve(K3, [0.2, 0.4, -1.0, 0.5])
-    np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)  # type: ignore[index]
+    np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)
 
 
 def test_existing_data_are_forgotten_too() -> None:
@@ -135,10 +135,9 @@ def test_existing_data_are_forgotten_too() -> None:
 
 def test_a_window_keeps_the_last_of_existing_data() -> None:
     data = InitialData(arms=np.array([7, 7, 7, 3, 3]), rewards=np.array([5.0, 5.0, 5.0, -1.0, -2.0]))
-    agent = agents.make("SW-GP-UCB", window=2)
-    agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
+    agent = begun(replace(PROBLEM, initial=data), "SW-GP-UCB", window=2)
     mean, _ = dense(K, data.actions[3:], data.rewards[3:], LAM)
-    np.testing.assert_allclose(agent.predict(ARMS)[0], mean, atol=1e-8)  # type: ignore[index]
+    np.testing.assert_allclose(agent.predict(ARMS)[0], mean, atol=1e-8)
 
 
 def test_r_gp_ucb_is_gp_ucb_on_each_block() -> None:
@@ -266,8 +265,7 @@ def test_who_needs_a_rate_says_so(id: str, example: str) -> None:
 
 def test_what_is_guaranteed_where_the_mean_changes() -> None:
     def status(id: str, problem: Problem, **kwargs: Any) -> str:
-        agent = agents.make(id, **kwargs)
-        agent.reset(problem, np.random.default_rng(0))
+        agent = begun(problem, id, **kwargs)
         return guarantee_status(agent.band_guarantee(), problem)
 
     assert status("TV-GP-UCB", PROBLEM) == ""

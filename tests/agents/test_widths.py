@@ -18,6 +18,7 @@ from agents.exact.dual_mixture import DualMixture
 from agents.sketched.theory import BBKBTheorem2, BKBTheorem2
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
+from tests.agents.play import begun
 
 CONTEXT = WidthContext(
     t=7,
@@ -79,9 +80,9 @@ def test_every_named_width_of_gp_bucb_is_that_of_gp_ucb_times_exp_c(width: str) 
     X = np.random.default_rng(0).random((30, 2))
     problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
     found = {}
-    for id, kwargs in (("GP-UCB", {}), ("GP-BUCB", {"c": 0.0}), ("GP-BUCB", {"c": 0.7})):
-        agent = agents.make(id, width=width, **kwargs)
-        agent.reset(problem, np.random.default_rng(0))
+    pairs: Any = (("GP-UCB", {}), ("GP-BUCB", {"c": 0.0}), ("GP-BUCB", {"c": 0.7}))
+    for id, kwargs in pairs:
+        agent = begun(problem, id, width=width, **kwargs)
         agent.observe(Feedback.of(range(4), np.array([3, 9, 9, 20]), [0.1, 0.2, 0.3, 0.4]))
         found[id, kwargs.get("c", 0.0)] = agent.diagnostics()["width"]
     assert found["GP-BUCB", 0.0] == pytest.approx(found["GP-UCB", 0.0])
@@ -154,8 +155,7 @@ def test_a_scaled_width_depends_on_the_pulls_if_what_it_scales_does(id: str) -> 
     found = []
     for scale in (1.0, 0.5):
         width = {"name": "bayes" if id == "TV-GP-UCB" else "theory", "scale": scale}
-        agent = agents.make(id, width=width, **settings)
-        agent.reset(arms, np.random.default_rng(0))
+        agent = begun(arms, id, width=width, **settings)
         found.append(agent.diagnostics()["width"])
     assert found[1] == pytest.approx(found[0] / 2)
     with pytest.raises(ValueError, match="depend"):
@@ -189,13 +189,11 @@ def test_the_compact_width_covers_a_path_on_a_grid_of_its_box() -> None:
     problem = Problem(name="path", dim=1, arms=X, kernel=kernel, noise_std=0.1, horizon=25)
     for _ in range(20):
         mean = root @ rng.standard_normal(60)
-        agent = agents.make("GP-UCB", width=schedule, delta=0.05)
-        agent.reset(problem, np.random.default_rng(1))
+        agent = begun(problem, "GP-UCB", width=schedule, delta=0.05, seed=1)
         for t in range(25):
             arm = agent.select(1, Pending.empty(problem))
             agent.observe(Feedback.of([t], arm, mean[arm] + 0.1 * rng.standard_normal(1)))
-            band = agent.predict(X)
-            assert band is not None
+            band: Any = agent.predict(X)
             assert (np.abs(band[0] - mean) <= band[1]).all()
         assert agent.diagnostics()["width"] == pytest.approx(
             schedule(WidthContext(t=26, n_arms=60, lam=lam, noise_std=0.1, norm_bound=1.0, delta=0.05, dim=1))

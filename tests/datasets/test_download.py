@@ -121,33 +121,6 @@ def test_no_pip_is_a_reason_and_the_next_source_is_tried(
         assert get(toy.card_of(toy.file_from(member, address))).read_bytes() == toy.CONTENT
 
 
-def test_a_web_file_is_fetched_and_then_served_offline(fresh_cache: Path, variables: SetAll) -> None:
-    with toy.serving("numbers.csv", toy.CONTENT) as server:
-        card = toy.web_card(f"{server.url}/numbers.csv")
-        path = get(card)
-    variables(toy.no_network())
-    assert get(card) == path
-    assert path.read_bytes() == toy.CONTENT
-
-
-def test_a_web_address_that_serves_other_bytes_is_an_error(fresh_cache: Path) -> None:
-    with (
-        toy.serving("numbers.csv", b"<html>please log in</html>") as server,
-        pytest.raises(IntegrityError, match="hash"),
-    ):
-        get(toy.web_card(f"{server.url}/numbers.csv"))
-    assert files_below(fresh_cache) == []
-
-
-def test_a_connection_cut_half_way_leaves_nothing(fresh_cache: Path) -> None:
-    with (
-        toy.serving("numbers.csv", toy.CONTENT, cut=1_000, close=True) as server,
-        pytest.raises(FetchError, match=r"numbers\.csv: "),
-    ):
-        get(toy.web_card(f"{server.url}/numbers.csv"))
-    assert files_below(fresh_cache) == []
-
-
 @pytest.mark.slow
 def test_a_damaged_file_of_the_cache_is_set_aside_and_fetched_again(
     tmp_path: Path,

@@ -102,9 +102,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, name: str, body: bytes, cut: int | None = None, close: bool = False) -> None:
+    def __init__(self, name: str, body: bytes, cut: int | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.name, self.body, self.cut, self.close_early = name, body, cut, close
+        self.name, self.body, self.cut = name, body, cut
         self.downloads = 0
         self.asked, self.go_on = threading.Event(), threading.Event()
 
@@ -134,9 +134,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body[:first])
             self.wfile.flush()
             server.asked.set()
-            if server.close_early:
-                self.close_connection = True
-                return
             if server.cut is not None:
                 server.go_on.wait(60)
             self.wfile.write(body[first:])
@@ -146,8 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(name: str, body: bytes, cut: int | None = None, close: bool = False) -> Iterator[Server]:
-    server = Server(name, body, cut, close)
+def serving(name: str, body: bytes, cut: int | None = None) -> Iterator[Server]:
+    server = Server(name, body, cut)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
-import warnings
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 from gpbandit_envs import problem_of
 from gpbandit_envs.envs.contextual import ContextualArmEnv
 from gpbandit_envs.offers import ContextOffers, SleepingOffers
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
+from tests.contracts.test_envs import as_json
 from tests.envs.catalogue import CONTEXTUAL, Case, params
 from tests.envs.test_vector import N, assert_same, pair
 
@@ -32,17 +30,6 @@ def play(env: Any, steps: int, seed: int | None = 5) -> list[Any]:
     for _ in range(steps):
         out.append(env.step(env.action_space.sample(out[-1][-1]["action_mask"])))
     return out
-
-
-def as_json(trace: list[Any]) -> str:
-    return json.dumps(trace, default=lambda x: x.tolist())
-
-
-@cases
-def test_check_env(case: Case) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(case.make().unwrapped)
 
 
 @cases

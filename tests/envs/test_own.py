@@ -403,7 +403,7 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
         ({"optimum": 10**400}, ValueError, "optimum: expected a finite number, 'search' or None, got"),
         ({"optimum": "best"}, TypeError, "optimum: expected a finite number, 'search' or None, got 'best'"),
         ({"noise_std": -1.0}, ValueError, "noise_std: expected a finite number >= 0, got -1.0"),
-        ({"noise_std": "1"}, TypeError, "noise_std: expected a number >= 0, got '1'"),
+        ({"noise_std": "1"}, TypeError, "noise_std: expected a finite number >= 0, got '1'"),
         ({"grid": 0}, ValueError, "grid: expected an integer >= 1"),
         (
             {"grid": 3163},

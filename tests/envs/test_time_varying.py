@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
-import warnings
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode
 
 from gpbandit_envs import problem_of
 from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv
@@ -20,19 +16,10 @@ from gpbandit_envs.functions.arm_sets import even_arms
 from gpbandit_envs.functions.time_varying import ChangePointArms, DriftingGP
 from gpbandit_envs.gp import SE
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
+from tests.contracts.test_envs import as_json, play
 from tests.envs.catalogue import TIME_VARYING, Case, params
-from tests.envs.test_vector import assert_same, pair
 
 cases = pytest.mark.parametrize("case", params(TIME_VARYING))
-MODES = list(AutoresetMode)
-
-
-def play(env: Any, steps: int, seed: int | None = 5) -> list[Any]:
-    env.action_space.seed(1)
-    out: list[Any] = [env.reset(seed=seed)]
-    for _ in range(steps):
-        out.append(env.step(env.action_space.sample()))
-    return out
 
 
 def means(env: Any, steps: int = 12, **reset: Any) -> np.ndarray:
@@ -44,17 +31,6 @@ def means(env: Any, steps: int = 12, **reset: Any) -> np.ndarray:
         env.step(0)
         found.append(env.unwrapped.mean(every))
     return np.array(found)
-
-
-def as_json(trace: list[Any]) -> str:
-    return json.dumps(trace, default=lambda x: x.tolist())
-
-
-@cases
-def test_check_env(case: Case) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(case.make().unwrapped)
 
 
 @cases
@@ -212,23 +188,3 @@ def test_recipes_that_do_not_fit() -> None:
     object.__setattr__(both, "family", ChangePointArms(plain.recipe.family, 0.1))
     with pytest.raises(TypeError, match="recipe: expected time-varying functions or offers, got both"):
         TimeVaryingArmEnv(both)
-
-
-# ---- the native vector form ----
-
-
-@cases
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
-@pytest.mark.parametrize("kwargs", [{}, {"instance_seed": 5}, {"reveal_oracle": False}], ids=str)
-def test_bit_identical_to_sync(case: Case, mode: AutoresetMode, kwargs: dict[str, Any]) -> None:
-    sync, native = pair(case, mode, **kwargs)
-    native.action_space.seed(0)
-    assert_same(sync.reset(seed=[3, 1, 4, 159, 26]), native.reset(seed=[3, 1, 4, 159, 26]))
-    for t in range(11):
-        actions = native.action_space.sample()
-        one, other = sync.step(actions), native.step(actions)
-        assert_same(one, other, f"step {t}")
-        if mode is AutoresetMode.DISABLED and one[3].any():
-            options = {"reset_mask": one[3]}
-            assert_same(sync.reset(options=dict(options)), native.reset(options=dict(options)))
-    np.testing.assert_array_equal(native.optimum, [env.unwrapped.optimum for env in sync.envs])

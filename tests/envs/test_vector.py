@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from tests.envs.catalogue import CASES, CORRUPTED, PARAMS, Case
+from tests.envs.catalogue import CASES, CORRUPTED, PARAMS, TIME_VARYING, Case, params
 
 N = 5
 MODES = list(AutoresetMode)
@@ -62,7 +62,7 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
         assert one.tolist() == other.tolist(), where
 
 
-@pytest.mark.parametrize("case", [*PARAMS, *(pytest.param(case, id=str(case)) for case in CORRUPTED)])
+@pytest.mark.parametrize("case", [*PARAMS, *params(CORRUPTED), *params(TIME_VARYING)])
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 def test_bit_identical_to_sync(case: Case, mode: AutoresetMode) -> None:
     sync, native = pair(case, mode)
@@ -112,8 +112,9 @@ def test_long_episodes_cross_the_noise_blocks() -> None:
 
 
 @pytest.mark.parametrize("kwargs", [{"instance_seed": 5}, {"reveal_oracle": False}, {"noise": "student_t"}], ids=str)
-def test_common_keywords(kwargs: dict[str, Any]) -> None:
-    sync, native = pair(Case("GPBandit/RKHS-v0", {"n_arms": 30}), **kwargs)
+@pytest.mark.parametrize("id", ["RKHS", "TVGPSample", "ChangePoints"])
+def test_common_keywords(id: str, kwargs: dict[str, Any]) -> None:
+    sync, native = pair(Case(f"GPBandit/{id}-v0", {"n_arms": 30}), **kwargs)
     assert_same(sync.reset(seed=2), native.reset(seed=2))
     for _ in range(9):
         actions = native.action_space.sample()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from gpbandit_envs.gp import SE, Kernel, Linear, Matern
+from gpbandit_envs.gp import SE, Kernel, Matern
 from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
 
@@ -48,8 +48,3 @@ def test_gradients(kernel: Kernel) -> None:
     for z in np.random.default_rng(2).random((5, 2)):
         assert check_grad(lambda x: path(x[None])[0], lambda x: path.with_gradient(x[None])[1][0], z) < 1e-4
         assert path.with_gradient(z[None])[0] == path(z[None])
-
-
-def test_kernels_without_features() -> None:
-    with pytest.raises(TypeError, match="random features"):
-        draw_path(Linear(), *data(), 0.1, np.random.default_rng(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from math import e, log, sqrt
 
 import numpy as np
@@ -68,17 +67,6 @@ def test_the_better_of_three_arms_is_found_and_draws_follow_the_probabilities() 
     p = exp3.probabilities(gamma)
     counts = np.bincount([exp3.draw(gamma, rng) for _ in range(4_000)], minlength=3)
     assert (np.abs(counts - 4_000 * p) < 4 * np.sqrt(4_000 * p * (1 - p))).all()
-
-
-def test_a_copy_goes_on_from_the_same_draw() -> None:
-    exp3 = Exp3(2)
-    exp3.draw(0.5, np.random.default_rng(0))
-    exp3.update(0.5, 0.7)
-    exp3.draw(0.4, np.random.default_rng(1))
-    twin = pickle.loads(pickle.dumps(exp3))
-    for each in (exp3, twin):
-        each.update(0.4, 0.2)
-    np.testing.assert_array_equal(exp3.probabilities(0.3), twin.probabilities(0.3))
 
 
 def test_a_reward_out_of_range_is_refused() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-import agents
 from agents import Feedback, Pending
 from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal
 from tests.agents.learned.play import FEW, GRID, make_problem, wave
+from tests.agents.play import begun
 from tests.reference.learned import map_bucb
 
 SIZE = 6
@@ -77,12 +79,11 @@ def test_categories_of_a_box(id: str) -> None:
         (Dimension(choices=("a", "b", "c"), name="base"), Dimension(0, 10, name="t"), Dimension(1, 4, integer=True))
     )
     problem = make_problem(dim=domain.dim, notes={"domain": domain.to_spec()})
-    kwargs = {
+    kwargs: dict[str, Any] = {
         "Random": {},
         "GP-UCB": {**FEW, "width": 1.0, "kernel": {"name": "se", "lengthscale": 0.7}, "lam": 0.01, "n_start": 3},
     }
-    agent = agents.make(id, **kwargs.get(id, {**FEW, "n_initial": 5}))
-    agent.reset(problem, np.random.default_rng(0))
+    agent = begun(problem, id, **kwargs.get(id, {**FEW, "n_initial": 5}))
     best, bases = [], []
     for t in range(18):
         x = agent.select(1, Pending.empty(problem))
@@ -101,7 +102,5 @@ def test_informative_priors_hold_lengthscales_back() -> None:
     prior = HyperPrior.informative(9)
     assert isinstance(prior.lengthscale, LogNormal)
     assert np.exp(prior.lengthscale.location) == pytest.approx(1.2)
-    agent = agents.make("MAP-BUCB", prior={"noise": {"name": "flat"}})
-    assert isinstance(agent, MAPBUCB)
-    agent.reset(make_problem(), np.random.default_rng(0))
+    agent = begun(make_problem(), "MAP-BUCB", prior={"noise": {"name": "flat"}})
     assert agent.hyper_prior.lengthscale == HyperPrior().lengthscale

@@ -14,6 +14,7 @@ from agents.learned.length_scale_balancing import LBGPUCB, suspected_regret
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, LogPosterior, isotropic_estimate
 from gpbandit_envs.gp.hyperparameters.map import standardised
 from tests.agents.learned.play import GRID, LINE, make_problem, play, wave
+from tests.agents.play import begun
 from tests.reference.learned import lb_gp_ucb
 
 
@@ -101,9 +102,7 @@ def test_one_width_eliminates_more_than_two() -> None:
     """Of the runs with equal data, those of the authors' test keep a subset."""
     left = {}
     for form in ("paper", "code"):
-        agent = agents.make("LB-GP-UCB", n_initial=3, n_lengths=3, noise=0.1, form=form)
-        agent.reset(make_problem(LINE), np.random.default_rng(0))
-        assert isinstance(agent, LBGPUCB)
+        agent = begun(make_problem(LINE), "LB-GP-UCB", n_initial=3, n_lengths=3, noise=0.1, form=form)
         agent.hyperparameters = [Hyperparameters(1.0, 1e-6, (0.1,))]
         agent._t, agent._n = 30, [10, 10, 10]
         agent._rewards, agent._widths = [10.0, 2.0, -4.0], [5.0, 5.0, 5.0]  # means 1, 0.2, -0.4; width 0.5
@@ -114,9 +113,7 @@ def test_one_width_eliminates_more_than_two() -> None:
 
 def test_failed_evaluations_count_for_no_candidate() -> None:
     problem = make_problem(LINE)
-    agent = agents.make("LB-GP-UCB", n_initial=3, noise=0.1)
-    agent.reset(problem, np.random.default_rng(0))
-    assert isinstance(agent, LBGPUCB)
+    agent = begun(problem, "LB-GP-UCB", n_initial=3, noise=0.1)
     for t in range(8):
         arm = agent.select(1, Pending.empty(problem))
         failed = np.array([t in (4, 5)])

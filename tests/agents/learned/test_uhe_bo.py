@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import agents
 import leaderboards
 from agents import Agent, Feedback, Pending
 from agents.learned.uhe_bo import UHEBO
-from tests.agents.learned.play import FEW, GRID, LINE, make_problem, play, wave
+from tests.agents.learned.play import FEW, LINE, make_problem, play, wave
 from tests.reference.learned import uhe_bo
 
 
@@ -48,24 +47,6 @@ def test_plays_the_arms_of_the_algorithm_written_out(arms: np.ndarray, seed: int
     assert ours.tolist() == expected
     np.testing.assert_allclose(shares[: len(probabilities)], probabilities, rtol=1e-12)
     assert len(set(np.round(probabilities, 6))) > 5
-
-
-@pytest.mark.parametrize("problem", [make_problem(GRID), make_problem(dim=2)], ids=["arms", "box"])
-@pytest.mark.parametrize("id", ["UHE-BO", "Random+EXP3", "RA-BO"])
-def test_restores_bit_for_bit_wherever_it_is_stopped(problem: Any, id: str) -> None:
-    settings = {"n_initial": 4, "fits": 1, **FEW}
-    _, reference = play(agents.make(id, **settings), problem, 9)
-    for stop in range(2, 8):  # in D_0, at its end, in the middle of a pair and between pairs
-
-        def swap(t: int, current: Agent, stop: int = stop) -> Agent | None:
-            if t != stop:
-                return None
-            twin = agents.make(id, **settings)
-            twin.reset(problem, np.random.default_rng(99))
-            twin.load_state_dict(pickle.loads(pickle.dumps(current.state_dict())))
-            return twin
-
-        np.testing.assert_array_equal(play(agents.make(id, **settings), problem, 9, after=swap)[1], reference)
 
 
 def test_pairs_begin_with_a_random_point_as_often_as_exp3_says() -> None:
