@@ -133,8 +133,8 @@ class TestBPE:
                 np.testing.assert_array_equal(agent.predict(X), band)  # half a batch changes no beliefs
                 agent.observe(Feedback.of(tickets[half:], arms[half:], rewards[half:]))
                 _, variance = agent.known.at(X)
-                np.testing.assert_allclose(agent.predict(X)[1], begun * np.sqrt(variance))
-                assert agent.current_width > begun
+                np.testing.assert_allclose(agent.predict(X)[1], before * np.sqrt(variance))
+                assert agent.current_width > before
                 t += len(arms)
                 seen.append(agent.alive.tolist())
             runs.append(seen)

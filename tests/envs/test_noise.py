@@ -133,7 +133,7 @@ def test_numpy_numbers_give_plain_rewards(spec: dict[str, Any], number: type) ->
 
 def test_what_is_no_number_is_named() -> None:
     for name, parameter in (("student_t", "df"), ("heteroscedastic", "relative"), ("bounded", "std")):
-        with pytest.raises(TypeError, match=f"{parameter}: expected a number"):
+        with pytest.raises(TypeError, match=f"{parameter}: expected a finite number"):
             as_noise({"name": name, parameter: "4"}, 0.1)
 
 
