@@ -158,7 +158,7 @@ def gp_bucb_run(task: Task, seed: int) -> dict[str, float]:
         largest = max(largest, 0.5 * float(np.linalg.slogdet(np.eye(len(K)) + K)[1]))
         arms = np.concatenate([arms, picks])
     t = np.arange(1.0, HORIZON + 1)
-    known = WidthContext(1, problem.n_arms, 1.0, 1.0, NORM, DELTA)
+    known = WidthContext(1, task.problem.n_arms, 1.0, 1.0, NORM, DELTA)
     width = np.array([InformationGain()(replace(known, information_gain=gain)) for gain in gamma.tolist()])
     bound = gp_ucb_bound(t, width, gamma, 1.0, 1.0, math.exp(bound_on_gain))
     return {"gain": largest / bound_on_gain, "bound": float((np.cumsum(task.regrets[arms]) / bound).max())}
