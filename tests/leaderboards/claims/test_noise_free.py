@@ -1,9 +1,8 @@
-"""Play without noise: the figures behind its claims, and the claims in their short form."""
+"""Play without noise: the figures behind its claims."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from leaderboards.claims.claim import Claim
 from leaderboards.claims.noise_free import CLAIMS, SUITE, predictors
 from leaderboards.claims.runs import Runs, truth
 from leaderboards.play.suite import load_suite
-from tests.leaderboards.claims.test_quick import reproduce
 
 
 def runs(row: str, regret: np.ndarray, action: np.ndarray | None = None) -> Runs:
@@ -88,10 +86,3 @@ def test_the_suite_states_no_noise_and_widths_are_the_norm() -> None:
         assert problem.horizon == suite.horizon
         assert problem.n_arms >= 10 * suite.horizon
         assert np.abs(mean).max() <= 1  # |f| <= norm sqrt(k)
-
-
-@pytest.mark.slow
-def test_short_form(tmp_path: Path) -> None:
-    claims = reproduce("noise-free", tmp_path)
-    assert set(claims) == {one.name for one in CLAIMS if one.quick}
-    assert {one["verdict"] for one in claims.values()} == {"agrees"}, claims

@@ -60,6 +60,7 @@ DATA = {
         "bpe-delay",
         "reds",
         "heteroscedastic",
+        "noise-free",
         "contexts",
         "corruption",
         "drift",
