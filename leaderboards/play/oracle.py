@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -17,7 +18,7 @@ from gpbandit_envs.problem import Certificate, Problem
 from leaderboards.play.build import is_own_env
 from leaderboards.play.protocol_checks import ENVIRONMENT, EnvError, at, check_fact, check_means
 
-__all__ = ["MEAN_GAP", "Oracle", "mean_gap"]
+__all__ = ["MEAN_GAP", "Oracle"]
 
 MEAN_GAP = "mean_gap"
 """Name of the fact in a record."""
@@ -29,68 +30,72 @@ _SLACK = 1e-5  # relative, of a regret: an environment may compute in single pre
 class Oracle:
     """Regret of any action on an instance, for scoring only and hidden from agents; NaN where it is unknown.
 
-    It is made of the best mean and the noise-free means (of all arms, shape `(A,)`, or on a box a function of points
-    `(n, d)`), certified numbers, `now`, the regrets of actions in the coming step where these differ from step to step,
-    and what `mean_gap` returned; None for what is unknown.
+    Args:
+        env: The environment after `reset`.
+        problem: Its problem description.
 
     Attributes:
         known: Whether there are regrets.
+        facts: Numbers of the instance as far as known: optimum, its tolerance, gap, norm, and mean gap.
         least_regret: Below which a regret of a step contradicts the optimum; None where none is checked, as with the
             environments of this project, some of which know no more than the best found so far.
 
     Raises:
-        EnvError: if a certified number is not finite.
+        EnvError: if the optimum, a mean or a certified number is no finite number.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        optimum: float | None,
-        means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray] | None,
-        certificate: Certificate | None = None,
-        now: Callable[[np.ndarray], np.ndarray] | None = None,
-        gap: float | None = None,
-    ) -> None:
-        self.known = optimum is not None and means is not None
-        self._optimum = math.nan if optimum is None else float(optimum)
-        self._arms = problem.arms
-        self._facts = self._stated(certificate)
-        if gap is not None:
-            self._facts[MEAN_GAP] = check_fact(MEAN_GAP, gap)
-        instance = certificate.facts.get("instance") if isinstance(certificate, Certificate) else None
-        self._instance = instance if isinstance(instance, str) else None
-        self._now = now
-        # One call for all arms: a recommendation a step would cost a call each. A list takes four times the memory.
-        self._regrets = self._optimum - means if self.known and isinstance(means, np.ndarray) else None
-        self._mean = means if self.known and callable(means) else None
-        self.least_regret: float | None = None
-
-    @classmethod
-    def of(cls, env: gym.Env[Any, Any], problem: Problem) -> Oracle:
-        """The oracle of an environment after `reset`.
-
-        Raises:
-            EnvError: if the optimum or a mean is no finite number.
-        """
+    def __init__(self, env: gym.Env[Any, Any], problem: Problem) -> None:
         played: Any = env.unwrapped
+        optimum: Any = None
+        means: Any = None
         with ENVIRONMENT:
             certificate = getattr(played, "certificate", None)
-            try:
+            with suppress(AttributeError, NotImplementedError):
                 optimum = played.optimum
                 means = played.mean(np.arange(problem.n_arms)) if problem.is_finite else played.mean
-            except (AttributeError, NotImplementedError):
-                return cls(problem, None, None, certificate)
-        if optimum is None:
-            return cls(problem, None, None, certificate)
-        means = check_means(means, problem.n_arms) if problem.is_finite else means
-        now = played.regret if getattr(played, "regret_changes", False) else None
-        best = check_fact("optimum", optimum)
-        with ENVIRONMENT:
-            gap = mean_gap(env, problem, best, means)
-        found = cls(problem, best, means, certificate, now, gap)
+        self.known = optimum is not None and means is not None
+        self.least_regret: float | None = None
+        self._optimum, self._arms = math.nan, problem.arms
+        self._now: Callable[[np.ndarray], np.ndarray] | None = None  # regrets of the coming step, if steps differ
+        self._mean: Callable[[np.ndarray], np.ndarray] | None = None
+        # One call for all arms: a recommendation a step would cost a call each. A list takes four times the memory.
+        self._regrets: Float[np.ndarray, " A"] | None = None
+        self._instance, self.facts = _stated(certificate)
+        if not self.known:
+            return
+        if problem.is_finite:
+            means = check_means(means, problem.n_arms)
+        self._optimum = best = check_fact("optimum", optimum)
+        if certificate is None:
+            self.facts["optimum"] = best
+        if problem.is_finite:
+            self._regrets = best - means
+        else:
+            self._mean = means
+        if getattr(played, "regret_changes", False):  # the best action differs from step to step
+            self._now = played.regret
+        elif (gap := self._mean_gap(played, problem)) is not None:
+            self.facts[MEAN_GAP] = check_fact(MEAN_GAP, gap)
         if played.spec is None or not is_own_env(played.spec.id):
-            found.least_regret = -max(found._facts.get("optimum_tol", 0.0), 0.0) - _SLACK * max(1.0, abs(best))
-        return found
+            self.least_regret = -max(self.facts.get("optimum_tol", 0.0), 0.0) - _SLACK * max(1.0, abs(best))
+
+    def _mean_gap(self, played: Any, problem: Problem) -> float | None:
+        """Best mean less the mean over all arms, or over the box; None where that is not known or costs an experiment.
+
+        Uniform sampling of T evaluations has an expected cumulative regret of T times this. Of arms it is exact; of a
+        box it is the mean over 4,096 points of Sobol's sequence.
+        """
+        if self._regrets is not None:
+            return float(self._regrets.mean())
+        named = played.spec is not None and is_own_env(played.spec.id)  # a function of one's own may take hours a point
+        family = played.recipe.family if named and isinstance(played, BoxEnv) else None
+        if self._mean is None or not isinstance(family, BoxFamily) or family.expensive:
+            return None
+        from scipy.stats import qmc  # here, since `scipy.stats` takes a quarter of the time in which a command starts
+
+        points = qmc.Sobol(problem.dim, scramble=False).random_base2(_POINTS)
+        with ENVIRONMENT:
+            return float(self._optimum - np.mean(self._mean(points)))
 
     def check(self, evaluation: int, action: Any, regret: float, offers: bool) -> None:
         """Check the regret that a step tells against the optimum and the means that were stated.
@@ -136,40 +141,13 @@ class Oracle:
         digest.update(self._regrets.data)
         return digest.hexdigest()
 
-    def facts(self) -> dict[str, float]:
-        """Numbers of the instance as far as known: optimum, its tolerance, gap, norm, and mean gap."""
-        return dict(self._facts)
 
-    def _stated(self, certificate: Certificate | None) -> dict[str, float]:
-        if certificate is None:
-            return {"optimum": self._optimum} if self.known else {}
-        found = {name: getattr(certificate, name, None) for name in ("optimum", "optimum_tol", "gap", "norm")}
-        if isinstance(certificate, Certificate):  # whose NaN says that a number is unknown
-            found = {name: None if value != value else value for name, value in found.items()}
-        return {name: check_fact(name, value) for name, value in found.items() if value is not None}
-
-
-def mean_gap(
-    env: gym.Env[Any, Any],
-    problem: Problem,
-    optimum: float,
-    means: Float[np.ndarray, " A"] | Callable[[np.ndarray], np.ndarray],
-) -> float | None:
-    """Best mean less the mean over all arms, or over the box; None where that is not known or costs an experiment.
-
-    Uniform sampling of T evaluations has an expected cumulative regret of T times this. Of arms it is exact; of a box
-    it is the mean over 4,096 points of Sobol's sequence. `means` are as of `Oracle`.
-    """
-    played: Any = env.unwrapped
-    if getattr(played, "regret_changes", False):  # the best action differs from step to step
-        return None
-    if isinstance(means, np.ndarray):
-        return float((optimum - means).mean())
-    named = played.spec is not None and is_own_env(played.spec.id)  # a function of one's own may take hours a point
-    family = played.recipe.family if named and isinstance(played, BoxEnv) else None
-    if not isinstance(family, BoxFamily) or family.expensive:
-        return None
-    from scipy.stats import qmc  # here, since `scipy.stats` takes a quarter of the time in which a command starts
-
-    points = qmc.Sobol(problem.dim, scramble=False).random_base2(_POINTS)
-    return float(optimum - np.mean(means(points)))
+def _stated(certificate: Any) -> tuple[str | None, dict[str, float]]:
+    """The instance and the numbers that a certificate states, if it does; its NaN says that a number is unknown."""
+    found = {name: getattr(certificate, name, None) for name in ("optimum", "optimum_tol", "gap", "norm")}
+    instance = None
+    if isinstance(certificate, Certificate):
+        found = {name: None if value != value else value for name, value in found.items()}
+        instance = certificate.facts.get("instance")
+    facts = {name: check_fact(name, value) for name, value in found.items() if value is not None}
+    return instance if isinstance(instance, str) else None, facts

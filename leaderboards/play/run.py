@@ -331,7 +331,7 @@ def run_on(
         record.resumed = checkpoint.resumed
     if loop is not None:
         record.trace = loop.trace.frame(loop.t)
-        record.facts = loop.oracle.facts()
+        record.facts = loop.oracle.facts
         record.data = instance_data(loop.problem, loop.oracle)
     return record
 
@@ -419,7 +419,7 @@ class Loop:
     def __init__(self, env: gym.Env[Any, Any], agent: Agent, problem: Problem, queue: Queue, horizon: int) -> None:
         self.env, self.agent, self.problem = env, agent, problem
         self.capabilities = agent.capabilities
-        self.oracle = Oracle.of(env, problem)
+        self.oracle = Oracle(env, problem)
         self.turns = Turns(self, problem, queue, horizon)
         self.trace = Trace(self.turns)
         self._offered: np.ndarray | None = None

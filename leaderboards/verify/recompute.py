@@ -52,7 +52,7 @@ def recompute(spec: RunSpec, trace: pd.DataFrame) -> Recomputed:
         try:
             env.reset(seed=env_seed(spec))
             problem = stated_problem(env, spec.horizon, spec.feedback)
-            oracle = Oracle.of(env, problem)
+            oracle = Oracle(env, problem)
             if problem.is_finite:
                 actions = trace["action"].tolist()  # integers of Python: a float among them is no arm
             else:
@@ -61,6 +61,6 @@ def recompute(spec: RunSpec, trace: pd.DataFrame) -> Recomputed:
             for t, action in enumerate(actions, 1):
                 reward, cost, _, mean, regret, _ = check_step(env.step(action), t, action, oracle.known)
                 paid.append((t, reward, mean, regret, cost))
-            return Recomputed(pd.DataFrame(paid, columns=RECOMPUTED), oracle.facts(), instance_data(problem, oracle))
+            return Recomputed(pd.DataFrame(paid, columns=RECOMPUTED), oracle.facts, instance_data(problem, oracle))
         finally:
             env.close()

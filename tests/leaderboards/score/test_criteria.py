@@ -71,7 +71,7 @@ def test_the_mean_gap_of_a_box_is_that_of_uniform_points() -> None:
 @pytest.mark.parametrize("id", ["GPBandit/TVGPSample-v0", "GPBandit/RKHSContext-v0", "GPBandit/SleepingArms-v0"])
 def test_where_the_best_arm_changes_there_is_no_mean_gap(id: str) -> None:
     with instance_env(RunSpec(env=Ref(id), agent=Ref("Random"), repetition=0, horizon=5)) as (env, problem):
-        assert MEAN_GAP not in Oracle.of(env, problem).facts()
+        assert MEAN_GAP not in Oracle(env, problem).facts
 
 
 def test_a_record_with_another_mean_gap_or_none_has_another_instance(tmp_path: Path) -> None:
