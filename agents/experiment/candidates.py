@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,6 @@ def _refuse_mixed(name: str, frame: pd.DataFrame) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
 class Candidates:
     """A table of candidates, one a row; numbers are scaled by their smallest and largest, text is a category.
 
@@ -107,34 +105,25 @@ class Candidates:
             one in every row; the message names row and column.
     """
 
-    points: list[Point]
-    log: tuple[str, ...] = ()
-    parameters: Parameters = field(init=False, repr=False)
-    arms: Float[np.ndarray, "A d"] = field(init=False)
-    _nil: Mapping[str, float] = field(init=False, repr=False)
-    _index: Mapping[tuple[object, ...], int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        for name in self.log:
+    def __init__(self, points: list[Point], log: tuple[str, ...] = ()) -> None:
+        self.points, self.log = points, log
+        for name in log:
             if name not in self.names:
                 raise ValueError(f"log: expected columns among {', '.join(self.names)}, got {name!r}")
-        found = {name: self._parameter(name) for name in self.names}
-        varying = Parameters(tuple(parameter for parameter in found.values() if parameter is not None))
-        if not varying.all:
-            raise ValueError(f"table: expected a column that varies, got {len(self.points)} equal rows")
-        rows = [[parameter.number(point[parameter.name]) for parameter in varying.all] for point in self.points]
-        object.__setattr__(self, "parameters", varying)
-        object.__setattr__(self, "arms", varying.domain.unit(rows))
-        object.__setattr__(self, "_nil", {name: nil(point[name] for point in self.points) for name in self.names})
-        index: dict[tuple[object, ...], int] = {}
-        for i, point in enumerate(self.points):
-            first = index.setdefault(self._key(point), i)
+        self.parameters = Parameters(tuple(filter(None, map(self._parameter, self.names))))
+        if not self.parameters.all:
+            raise ValueError(f"table: expected a column that varies, got {len(points)} equal rows")
+        rows = [[each.number(point[each.name]) for each in self.parameters.all] for point in points]
+        self.arms: Float[np.ndarray, "A d"] = self.parameters.domain.unit(rows)
+        self._nil = {name: nil(point[name] for point in points) for name in self.names}
+        self._index: dict[tuple[object, ...], int] = {}
+        for i, point in enumerate(points):
+            first = self._index.setdefault(self._key(point), i)
             if first != i:
                 raise ValueError(
                     f"table: expected different candidates, got rows {first} and {i} equal (counted from 0); drop one "
                     "(DataFrame.drop_duplicates), and give replicates as data= with repeats=True"
                 )
-        object.__setattr__(self, "_index", index)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, log: tuple[str, ...]) -> Candidates:

@@ -50,7 +50,7 @@ class Region:
         self, parameters: Parameters, constraints: Sequence[Constraint], fixed: Mapping[str, Any] | None = None
     ) -> None:
         self.parameters, self.constraints, self.fixed = parameters, tuple(constraints), dict(fixed or {})
-        self._find({name: parameters.named(name).number(value) for name, value in self.fixed.items()})
+        self._find()
 
     @classmethod
     def of(cls, parameters: Parameters, constraints: Sequence[Constraint] = ()) -> Region:
@@ -111,14 +111,14 @@ class Region:
 
     # What is left.
 
-    def _find(self, held: Mapping[str, float]) -> None:
+    def _find(self) -> None:
         all_ = self.parameters.all
         levelled = [each.dimension.levels is not None for each in all_]
         self._levels, self._free = np.flatnonzero(levelled), np.flatnonzero(~np.array(levelled))
         linear = [each for each in self.constraints if isinstance(each, Linear)]
         about = {name for each in self.constraints for name in each.names}
         names = self.parameters.names
-        self._held = {names.index(name): number for name, number in held.items()}
+        self._held = {names.index(name): all_[names.index(name)].number(value) for name, value in self.fixed.items()}
         self._tied = [j for j in self._levels.tolist() if names[j] in about]
         self._loose = [j for j in self._levels.tolist() if names[j] not in about]
         self._combinations = self._left(linear)

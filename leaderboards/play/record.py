@@ -182,10 +182,7 @@ class Trace:
         for name, rows in state["columns"].items():
             getattr(self, name)[: len(rows)] = rows
         for name, rows in state["states"].items():
-            self.states.setdefault(name, self._unknown())[: len(rows)] = rows
-
-    def _unknown(self) -> np.ndarray:
-        return np.full(self._turns.horizon, np.nan)
+            self.states.setdefault(name, np.full(self._turns.horizon, np.nan))[: len(rows)] = rows
 
     def state(self, row: int, inference_regret: float, diagnostics: Mapping[str, float]) -> None:
         """The agent's state after the evaluation `row`.
@@ -216,7 +213,7 @@ class Trace:
             raise AgentError(
                 f"diagnostics: expected a name of 1 to {LONGEST_NAME} characters that can be seen, got {shown(name)}"
             )
-        self.states[name] = self._unknown()
+        self.states[name] = np.full(self._turns.horizon, np.nan)
         return self.states[name]
 
     def frame(self, n: int) -> pd.DataFrame:

@@ -183,7 +183,7 @@ class RunSpec:
         # Put together from what thousands of runs share; the names are in order.
         member = f'"member":{self._member},' if self._member else ""
         text = (
-            f'{{"agent":{self.agent.key},"env":{self.env.key},"feedback":{_text_json(self.feedback)},'
+            f'{{"agent":{self.agent.key},"env":{self.env.key},"feedback":{json.dumps(self.feedback)},'
             f'"horizon":{self.horizon},{member}"repetition":{self.repetition},"seed":{self.seed}}}'
         )
         return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
@@ -230,11 +230,6 @@ class RunSpec:
 def _shared_ref(text: str) -> Ref:
     """The ref with this JSON form: thousands of runs share a few environments and agents."""
     return Ref(**json.loads(text))
-
-
-@functools.lru_cache(maxsize=256)
-def _text_json(text: str) -> str:
-    return json.dumps(text)
 
 
 def _checked_member(id: str, member: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
