@@ -150,7 +150,7 @@ class IsolatedAgent(Agent):
         try:
             self._ask("confine", [folder.absolute() for folder in hidden])
             about = self._ask("build", ref)
-            sets = {name: frozenset(about.pop(name)) for name in ("domains", "needs", "stated")}
+            sets: dict[str, Any] = {name: frozenset(about.pop(name)) for name in ("domains", "needs", "stated")}
             self._stated = sets.pop("stated")
             self.__dict__["capabilities"] = Capabilities(**about, **sets)
         except BaseException:

@@ -194,7 +194,7 @@ def state_of(folder: Path) -> dict[str, Any]:
     """The state that a run goes on from."""
     with contextlib.chdir(folder):
         saved = Checkpoint(first("r/checkpoints/*.pickle")(folder)).load()
-    return {} if saved is None else {"state": pickle.dumps((saved.agent, saved.loop))}
+    return {} if saved is None else {"state": pickle.dumps(saved[1:])}
 
 
 def added(folder: Path) -> dict[str, Any]:
