@@ -68,6 +68,7 @@ def _is_number(value: object) -> object:
 _Whole = BeforeValidator(_is_number)  # which pydantic takes words and truth values for
 Count = Annotated[PositiveInt, Field(le=MANY), _Whole]
 _Json = AfterValidator(describe)  # as in a spec
+_Feedback = Annotated[str, AfterValidator(lambda text: as_channel(text).text)]
 
 
 def _twice(texts: Iterable[str]) -> list[str]:
@@ -146,27 +147,21 @@ class EnvironmentEntry(_Entry):
 
     horizon: Count | None = None
     repetitions: Count | None = None
-    feedback: str | None = None
+    feedback: _Feedback | None = None
     members: dict[str, tuple[Annotated[Any, _Json], ...]] = Field(default_factory=dict)
     kernels: dict[str, Annotated[dict[str, Any], _Json]] = Field(default_factory=dict)
 
-    @field_validator("members")
-    @classmethod
-    def _one_argument(cls, members: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
-        if len(members) > 1:
-            raise ValueError(f"expected one argument with its values, got {', '.join(members)}")
-        for argument, values in members.items():
-            if twice := _twice(map(str, values)):
-                raise ValueError(f"expected different values of {argument!r}, got {twice[0]} twice")
-            if not values:
-                raise ValueError(f"expected at least one value of {argument!r}, got none")
-        return members
-
     @model_validator(mode="after")
-    def _kernel_of_each(self) -> EnvironmentEntry:
+    def _members_and_kernels(self) -> EnvironmentEntry:
+        if len(self.members) > 1:
+            raise ValueError(f"members: expected one argument with its values, got {', '.join(self.members)}")
         if self.kernels and not self.members:
             raise ValueError("kernels: expected the key 'members' beside it, by whose values they are")
         for argument, values in self.members.items():
+            if twice := _twice(map(str, values)):
+                raise ValueError(f"members: expected different values of {argument!r}, got {twice[0]} twice")
+            if not values:
+                raise ValueError(f"members: expected at least one value of {argument!r}, got none")
             if argument in self.kwargs:
                 raise ValueError(f"members: expected an argument that is not among kwargs, got {argument!r}")
             lacking = [value for value in values if self.kernels and str(value) not in self.kernels]
@@ -189,11 +184,6 @@ class EnvironmentEntry(_Entry):
             for argument, values in self.members.items()
             for value in values
         )
-
-    @field_validator("feedback")
-    @classmethod
-    def _known(cls, text: str | None) -> str | None:
-        return None if text is None else as_channel(text).text
 
 
 class AuditPlan(_Strict):
@@ -273,17 +263,12 @@ class Suite(_Strict):
     horizon: Count
     repetitions: Count
     seed: Annotated[NonNegativeInt, _Whole] = 0
-    feedback: str = "on_request"
+    feedback: _Feedback = "on_request"
     part_of: str = ""
     source: Text = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
     audit: AuditPlan | None = None
-
-    @field_validator("feedback")
-    @classmethod
-    def _known(cls, text: str) -> str:
-        return as_channel(text).text
 
     @field_validator("environments", "agents")
     @classmethod
@@ -296,13 +281,9 @@ class Suite(_Strict):
         return entries
 
     @model_validator(mode="after")
-    def _can_be_listed(self) -> Suite:
+    def _can_be_listed_and_grouped(self) -> Suite:
         if self.n_runs > MOST_RUNS:
             raise ValueError(f"expected at most {MOST_RUNS:,} runs, got {self.n_runs:,}: make several suites of it")
-        return self
-
-    @model_validator(mode="after")
-    def _groups_of_tasks(self) -> Suite:
         labels = [task.env.label for task in self.tasks]
         grouped = [label for group in (self.audit.groups.values() if self.audit else ()) for label in group]
         if unknown := [label for label in grouped if label not in labels]:
@@ -450,6 +431,9 @@ def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
 
 def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
     """Build every environment once, so that its data are fetched and its settings tried before anything runs.
+
+    Each run builds its own again, so that none finds what another left in an environment: where the data are there,
+    that costs 1 to 30 ms.
 
     Returns:
         Why the data of an environment cannot be had, by the key of its ref, for those of which they cannot.
