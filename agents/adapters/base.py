@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.box import BoxAgent
 from agents.core.protocol import Actions, Pending
+from agents.core.space import BoxAgent
 from gpbandit_envs.domain import Domain
 
 __all__ = ["HistoryAgent", "one_thread"]

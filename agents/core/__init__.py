@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from agents.core.acquisition import UpperConfidenceBound
     from agents.core.batch_rules import BatchRule
     from agents.core.beliefs import ArmBeliefs, BoxBeliefs, ExactBeliefs
-    from agents.core.box import BoxAgent
-    from agents.core.fields import BandFields, ModelFields, SearchFields
     from agents.core.finite import FiniteArmAgent
     from agents.core.gp_agent import GPAgent
+    from agents.core.gp_settings import BandFields, ModelFields
     from agents.core.regret_bounds import ucb_guarantee
+    from agents.core.space import BoxAgent, SearchFields
     from agents.core.ucb import UCBAgent
     from agents.core.widths import WidthContext, WidthSchedule
 
@@ -43,11 +43,11 @@ _MODULES = {
     "acquisition": ("UpperConfidenceBound",),
     "batch_rules": ("BatchRule",),
     "beliefs": ("ArmBeliefs", "BoxBeliefs", "ExactBeliefs"),
-    "box": ("BoxAgent",),
-    "fields": ("BandFields", "ModelFields", "SearchFields"),
     "finite": ("FiniteArmAgent",),
     "gp_agent": ("GPAgent",),
+    "gp_settings": ("BandFields", "ModelFields"),
     "regret_bounds": ("ucb_guarantee",),
+    "space": ("BoxAgent", "SearchFields"),
     "ucb": ("UCBAgent",),
     "widths": ("WidthContext", "WidthSchedule"),
 }

@@ -20,10 +20,9 @@ from math import inf, sqrt
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior, LookAhead
 from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["Batch", "LazyBatch", "RowBatch"]
 

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from agents.core import registry
-from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import PROBLEM_FIELDS, Agent, Capabilities, Feedback, Need, Pending
+from agents.core.space import BoxAgent
 from agents.core.turns import AgentError, Turns, check_actions, check_recommendation
 from gpbandit_envs.arguments import positive_number
 from gpbandit_envs.channels import Channel

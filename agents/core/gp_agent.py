@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
-from agents.core.fields import ModelFields
 from agents.core.finite import Offer
-from agents.core.gp_settings import GPSettings, Initial, Model, centred, uncentred
+from agents.core.gp_settings import GPSettings, Initial, Model, ModelFields, centred, uncentred
 from agents.core.guarantees import BandGuarantee, Sketch
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.space import Search

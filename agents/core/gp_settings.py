@@ -1,4 +1,4 @@
-"""GP settings of a policy; defaults come from the problem."""
+"""GP settings of a policy, and the fields that state them; defaults come from the problem."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:  # a schedule knows its beliefs, and they know a model
     from agents.core.widths import WidthSchedule
 
 __all__ = [
+    "BandFields",
     "GPSettings",
     "Initial",
     "Model",
+    "ModelFields",
     "NoiseOfArms",
     "NormBound",
     "Regulariser",
@@ -53,6 +55,35 @@ Initial = InitialData | Mapping[str, Any] | None
 
 NoiseOfArms = Literal["common", "by_arm"]
 """Whether the posterior takes one noise variance for all arms, or that of each arm where the problem states it."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ModelFields:
+    """Prior and noise of a given Gaussian process.
+
+    Args:
+        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`; `{"smoothness": c}` for one that
+            grows with the horizon, see `Regulariser`.
+    """
+
+    kernel: Any = None
+    lam: Regulariser = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BandFields:
+    """What a confidence width is computed from besides the posterior.
+
+    Args:
+        norm_bound: Bound on the RKHS norm; None for the problem's, or 1 if it states none; `{"times": 3.0}` for a
+            multiple of it. `UCBAgent`s also take `"double"` on arms, for a guess that the data revise; see
+            `agents.core.norm_doubling.NormEstimate`.
+        delta: Allowed probability of failure, in (0, 1); None for `1 / horizon`, or 0.05 without a horizon.
+    """
+
+    norm_bound: NormBound = None
+    delta: float | None = None
 
 
 @dataclass(frozen=True)

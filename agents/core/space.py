@@ -1,4 +1,4 @@
-"""The actions of a problem: a box or a finite set of arms, behind one interface in coordinates of the unit cube."""
+"""The actions of a problem, a box or arms, behind one interface in the unit cube; the base of policies on boxes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from agents.core.acquisition import Objective, PosteriorScore, Predictive, Score
 from agents.core.finite import Offer
 from agents.core.maximise import finite_values, maximise, search_domain
-from agents.core.protocol import Action, Actions
+from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
 
-__all__ = ["ArmSpace", "BoxSpace", "Search", "Space", "space_of"]
+__all__ = ["ArmSpace", "BoxAgent", "BoxSpace", "Search", "SearchFields", "Space", "space_of"]
 
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
@@ -26,12 +26,7 @@ _BEST, _AROUND = 4, 4  # evaluated points of largest mean, and candidates around
 
 @dataclass(frozen=True)
 class Search:
-    """How an acquisition function is maximised over a box; see `agents.core.maximise.maximise`.
-
-    Attributes:
-        candidates: Sobol points at which it is evaluated first.
-        starts: Points from which L-BFGS-B climbs.
-        iterations: Largest number of steps of a climb.
+    """How an acquisition function is maximised over a box; see `agents.core.maximise.maximise` and `SearchFields`.
 
     Raises:
         ValueError: if one of them is no integer from 1 to 100,000.
@@ -44,6 +39,29 @@ class Search:
     def __post_init__(self) -> None:
         for field in fields(self):
             object.__setattr__(self, field.name, as_count(field.name, getattr(self, field.name), most=_MOST))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SearchFields:
+    """How an acquisition function is maximised on a box; on arms they have no effect.
+
+    Args:
+        candidates: On a box, Sobol points at which the acquisition function is evaluated first.
+        starts: On a box, points from which L-BFGS-B climbs.
+        iterations: On a box, largest number of steps of a climb.
+    """
+
+    candidates: int = Search.candidates
+    starts: int = Search.starts
+    iterations: int = Search.iterations
+
+    def search(self) -> Search:
+        """The search that they state.
+
+        Raises:
+            ValueError: if one of them is no integer from 1 to 100,000.
+        """
+        return Search(self.candidates, self.starts, self.iterations)
 
 
 class Space(ABC):
@@ -259,3 +277,52 @@ class ArmSpace(Space):
 def space_of(problem: Problem, search: Search | None = None) -> Space:
     """The space of `problem`; `search` says how a box is searched, by default as `Search()` does."""
     return ArmSpace(problem) if problem.is_finite else BoxSpace(problem, search or Search())
+
+
+class BoxAgent(Agent):
+    """Base of the policies that play on points of the unit cube; keeps those evaluated and their rewards.
+
+    Attributes:
+        problem: The problem of the current episode.
+        rng: The episode's generator.
+        space: The box: `space.random(n, rng)` draws points, `space.domain.snap(X)` moves points to allowed ones where
+            the problem's notes state integers or categories.
+        X: Points whose evaluation did not fail, existing data among them, shape (n, d).
+        y: Their rewards, shape (n,), unit of the reward.
+    """
+
+    capabilities = Capabilities(frozenset({"box"}), batch="sequential")
+    not_saved = Agent.not_saved | {"space"}
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        if problem.is_finite:
+            raise ValueError(f"problem: {type(self).__name__} needs a box, {problem.name} has {problem.n_arms} arms")
+        self.problem, self.rng = problem, rng
+        self.space = BoxSpace(problem, Search())
+        self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
+        if problem.initial is not None:
+            self.X, self.y = problem.initial.actions, problem.initial.rewards
+        self.start_episode()
+
+    def start_episode(self) -> None:
+        """Prepare an episode on `self.problem`; by default nothing is done."""
+
+    @abstractmethod
+    def select(self, n: int, pending: Pending) -> Actions: ...
+
+    def observe(self, feedback: Feedback) -> None:
+        # In the order of the tickets, so that the order within a delivery does not matter.
+        order = np.argsort(feedback.tickets)
+        self.record(feedback.actions[order], np.where(feedback.failed, np.nan, feedback.rewards)[order])
+
+    def record(self, X: np.ndarray, rewards: np.ndarray) -> None:
+        """Keep new evaluations, by default those whose reward is not NaN, as where they failed."""
+        succeeded = ~np.isnan(rewards)
+        self.X, self.y = np.concatenate([self.X, X[succeeded]]), np.append(self.y, rewards[succeeded])
+
+    def recommend(self) -> Action:
+        """The point of largest reward; the middle of the box before any."""
+        if np.isnan(self.y).all():
+            return self.space.middle
+        best: np.ndarray = self.X[int(np.nanargmax(self.y))]
+        return best

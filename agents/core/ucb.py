@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from agents.core.batch_rules import BatchRule, SequentialRule
-from agents.core.fields import BandFields
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import WidthContext
+from agents.core.gp_settings import BandFields, WidthContext
 from agents.core.guarantees import BandGuarantee
 from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending

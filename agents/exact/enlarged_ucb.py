@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from agents.core.fields import SearchFields
 from agents.core.guarantees import BandGuarantee, BoundInputs, Deviation, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gp_ucb_bound, ucb_guarantee
+from agents.core.space import SearchFields
 from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.problem import Problem

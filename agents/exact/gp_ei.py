@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.core.acquisition import LogExpectedImprovement
-from agents.core.fields import SearchFields
 from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.space import SearchFields
 
 __all__ = ["GPEI"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agents.core.beliefs import ArmBeliefs, BoxBeliefs
-from agents.core.fields import SearchFields
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import ucb_guarantee
+from agents.core.space import SearchFields
 from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS
 from agents.exact.dual_mixture import DualMixture, LikelihoodRatio, SlackMixture

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.fields import BandFields, SearchFields
 from agents.core.gp_agent import GPAgent
+from agents.core.gp_settings import BandFields
 from agents.core.protocol import Actions, Capabilities, Pending
+from agents.core.space import SearchFields
 from agents.core.widths import SEQUENTIAL_WIDTHS, as_width
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp import Kernel

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from agents.core.fields import BandFields, ModelFields
 from agents.core.finite import FiniteArmAgent
-from agents.core.gp_settings import GPSettings, centred, uncentred
+from agents.core.gp_settings import BandFields, GPSettings, ModelFields, centred, uncentred
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Feedback
 from agents.core.widths import WidthSchedule, as_width, width_setting

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from agents.core.acquisition import Predictive, UpperConfidenceBound
-from agents.core.fields import SearchFields
 from agents.core.finite import Offer
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
-from agents.core.space import space_of
+from agents.core.space import SearchFields, space_of
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
 from gpbandit_envs.gp.hyperparameters.map import standard_start

@@ -34,10 +34,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior, Covariance, LookAhead
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
-from gpbandit_envs.gp.look_ahead import Covariance, LookAhead
 from gpbandit_envs.gp.pulled_rows import PulledRows
 
 __all__ = ["ExactPosterior"]

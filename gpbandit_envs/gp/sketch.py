@@ -25,12 +25,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.all_arms import AllArms
-from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior, LookAhead
 from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding, together
 from gpbandit_envs.gp.kernel_rows import products
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import whitened
-from gpbandit_envs.gp.look_ahead import LookAhead
 
 __all__ = ["SketchedArmPosterior"]
 

@@ -22,6 +22,18 @@ def noisy(mean: np.ndarray, noise_std: float, seed: int) -> Callable[[np.ndarray
     return feedback
 
 
+def features(problem: Problem) -> np.ndarray:
+    """The arms of a problem that has some."""
+    assert problem.arms is not None
+    return problem.arms
+
+
+def gram(problem: Problem) -> np.ndarray:
+    """The kernel matrix of all arms."""
+    assert problem.kernel is not None
+    return problem.kernel(features(problem), features(problem))
+
+
 def begun(problem: Problem, id: str, seed: int = 0, **settings: Any) -> Any:
     """The agent of an id at the start of an episode."""
     agent = agents.make(id, **settings)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from agents.core import batch
 from agents.core.batch import LazyBatch, RowBatch
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.gp.arm_posterior import ArmPosterior
+from gpbandit_envs.gp.arm_posterior import ArmPosterior, RowsAhead
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.gp.look_ahead import RowsAhead
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 

@@ -16,8 +16,8 @@ import agents
 import gpbandit_envs  # noqa: F401  registers the ids
 from agents import Actions, AgentCheckError, Capabilities, Feedback, Pending
 from agents.core import check
-from agents.core.box import BoxAgent
 from agents.core.finite import FiniteArmAgent
+from agents.core.space import BoxAgent
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
 from tests.agents.play import begun

@@ -16,7 +16,7 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, gram, noisy, play
 from tests.reference import policies
 from tests.reference.posterior import dense, dual_squares
 
@@ -114,7 +114,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("grid", [(1.0, 3.0, 10.0, 30.0, 100.0, 300.0), (1.0, 0.2, 50.0)])
 def test_it_chooses_as_the_textbook(problem: Problem, mean: np.ndarray, grid: tuple[float, ...]) -> None:
     xi = problem.noise_std or 0.0
-    K = problem.kernel(problem.arms, problem.arms)  # type: ignore[misc, arg-type]
+    K = gram(problem)
     expected = policies.gp_ucb_dmm(K, xi**2, xi, 1.5, 1 / 60, grid, 60, noisy(mean, xi, 6))
     agent = agents.make("GP-UCB", width={"name": "dmm", "grid": list(grid)})
     assert play(agent, problem, noisy(mean, xi, 6), 0) == expected.batches
@@ -122,7 +122,7 @@ def test_it_chooses_as_the_textbook(problem: Problem, mean: np.ndarray, grid: tu
 
 def test_the_noise_of_the_bound_need_not_be_that_of_the_posterior() -> None:
     problem, mean = PROBLEMS[0]
-    K = problem.kernel(problem.arms, problem.arms)  # type: ignore[misc, arg-type]
+    K = gram(problem)
     expected = policies.gp_ucb_dmm(K, 0.5, 0.1, 1.5, 0.2, GRID, 60, noisy(mean, 0.1, 6))
     agent = agents.make("GP-UCB", width="dmm", lam=0.5, delta=0.2)
     assert play(agent, problem, noisy(mean, 0.1, 6), 0) == expected.batches

@@ -11,7 +11,7 @@ import agents
 from agents import BoundInputs
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, features, noisy, play
 from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
 from tests.reference import policies
 
@@ -56,12 +56,11 @@ def test_its_band_holds_where_gp_ucb_s_is_left() -> None:
     left = {"GP-UCB": 0, "EC-GP-UCB": 0}
     for seed in range(8):
         problem, inside = in_ball(seed)
-        assert problem.arms is not None
-        mean = inside + EPS * np.where(problem.arms[:, 0] < 0.5, 1.0, -1.0)
+        mean = inside + EPS * np.where(features(problem)[:, 0] < 0.5, 1.0, -1.0)
         for id, kwargs in (("GP-UCB", {}), ("EC-GP-UCB", {"misspecification": EPS})):
             agent = agents.make(id, width="amm", delta=0.01, **kwargs)
             play(agent, problem, noisy(mean, 0.05, seed), 0)
-            centre, half = agent.predict(problem.arms) or (mean, mean)
+            centre, half = agent.predict(features(problem)) or (mean, mean)
             left[id] += bool((np.abs(mean - centre) > half).any())
     assert left["GP-UCB"] > 0
     assert left["EC-GP-UCB"] == 0
@@ -70,10 +69,9 @@ def test_its_band_holds_where_gp_ucb_s_is_left() -> None:
 def test_an_error_of_the_data_moves_the_mean_by_at_most_its_share_of_the_width() -> None:
     """The inequality behind the width, at every arm and for errors of every sign; it is met to a tenth by the worst."""
     problem, _ = in_ball(0)
-    assert problem.arms is not None
     rng = np.random.default_rng(0)
     lam = 0.05**2
-    K = SE(0.1)(problem.arms, problem.arms)
+    K = SE(0.1)(features(problem), features(problem))
     pulls = rng.integers(0, 60, 40)
     weights = np.linalg.solve(K[np.ix_(pulls, pulls)] + lam * np.eye(40), K[pulls])
     sd = np.sqrt(np.diagonal(K) - np.sum(K[pulls] * weights, axis=0))
@@ -84,8 +82,7 @@ def test_an_error_of_the_data_moves_the_mean_by_at_most_its_share_of_the_width()
 
 def test_the_regret_bound_holds_and_grows_linearly() -> None:
     problem, inside = in_ball(3)
-    assert problem.arms is not None
-    mean = inside + EPS * np.where(problem.arms[:, 0] < 0.5, 1.0, -1.0)
+    mean = inside + EPS * np.where(features(problem)[:, 0] < 0.5, 1.0, -1.0)
     agent = agents.make("EC-GP-UCB", misspecification=EPS)
     arms = np.ravel(play(agent, problem, noisy(mean, 0.05, 0), 0))
     gamma = 0.5 * T * np.log1p(np.arange(1, T + 1) / 0.05**2 / T)  # no set of pulls gains more than independent arms

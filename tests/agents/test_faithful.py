@@ -14,7 +14,7 @@ from agents.few_batches.bpe import BPE
 from gpbandit_envs.gp import SE, Kernel, Matern
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, gram, noisy, play
 from tests.reference import policies
 from tests.reference.posterior import dense
 
@@ -42,11 +42,8 @@ WITHOUT_TIES = [PROBLEMS[i] for i in (0, 1, 2, 3, 5)]
 
 
 def constants(problem: Problem) -> tuple[np.ndarray, float, float, float, float]:
-    assert problem.arms is not None
-    assert problem.kernel is not None
     assert problem.noise_std is not None
-    K = problem.kernel(problem.arms, problem.arms)
-    return K, problem.noise_std**2, problem.noise_std, 1.5, 1 / T
+    return gram(problem), problem.noise_std**2, problem.noise_std, 1.5, 1 / T
 
 
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)

@@ -21,7 +21,7 @@ from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, features, gram, noisy, play
 from tests.reference import policies
 from tests.reference.posterior import dense
 
@@ -38,12 +38,6 @@ def problem_of(seed: int, kernel: Any, n_arms: int) -> tuple[Problem, np.ndarray
 
 
 PROBLEMS = [problem_of(0, SE(0.3), 50), problem_of(1, Matern(0.5, 1.5), 40), problem_of(3, SE(0.05), 200)]
-
-
-def gram(problem: Problem) -> np.ndarray:
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    return problem.kernel(problem.arms, problem.arms)
 
 
 def play_late(
@@ -160,7 +154,6 @@ def test_the_band_of_mvr_covers_at_all_times(width: str) -> None:
     # Means of norm exactly 1.5, the largest that is promised, and a delta at which failures would be seen.
     problem = replace(PROBLEMS[0][0], horizon=25)
     K, failed = gram(problem), 0
-    assert problem.arms is not None
     for seed in range(40):
         rng = np.random.default_rng(seed)
         a = np.zeros(len(K))
@@ -172,7 +165,7 @@ def test_the_band_of_mvr_covers_at_all_times(width: str) -> None:
         for t in range(25):
             arms = agent.select(1, Pending.empty(problem))
             agent.observe(Feedback.of([t], arms, mean[arms] + 0.1 * rng.standard_normal(1)))
-            predicted: Any = agent.predict(problem.arms)
+            predicted: Any = agent.predict(features(problem))
             crossed |= bool((np.abs(predicted[0] - mean) > predicted[1] + 1e-9).any())
         failed += crossed
     assert failed <= 8, "more than twice what is allowed"
@@ -264,16 +257,15 @@ def test_bpe_delay_waits_when_nothing_of_a_batch_has_arrived_and_ignores_what_co
     assert len(first) == growing_lengths(T)[0] == 8
     pending = Pending(np.arange(8), first)
     assert len(agent.select(5, pending)) == 0
-    assert problem.arms is not None
-    before = agent.predict(problem.arms)
+    before = agent.predict(features(problem))
     agent.observe(Feedback.of([2, 5], first[[2, 5]], mean[first[[2, 5]]]))
     left = Pending(np.array([0, 1, 3, 4, 6, 7]), first[[0, 1, 3, 4, 6, 7]])
     assert len(agent.select(5, left)) == 5
     assert agent.batch == 1
-    np.testing.assert_array_equal(agent.predict(problem.arms), before)  # beliefs are as of the last feedback
+    np.testing.assert_array_equal(agent.predict(features(problem)), before)  # beliefs are as of the last feedback
     agent.observe(Feedback.of([0], first[[0]], [99.0]))
     assert agent.n_pulls == 2
-    now, expected = agent.predict(problem.arms), dense(gram(problem), first[[2, 5]], mean[first[[2, 5]]], LAM)
+    now, expected = agent.predict(features(problem)), dense(gram(problem), first[[2, 5]], mean[first[[2, 5]]], LAM)
     assert now is not None
     np.testing.assert_allclose(now[0], expected[0], atol=1e-9)
     np.testing.assert_allclose(now[1], 1.5 * np.sqrt(np.maximum(expected[1], 0)), atol=1e-7)
@@ -334,8 +326,7 @@ def test_gp_ucb_sdf_takes_in_what_comes_in_time_however_it_was_asked() -> None:
     expected = dense(gram(problem), arms, np.concatenate([np.zeros(4), rewards[4:] + 2.0]), LAM)[0] - 2.0
     for agent in (together, alone):
         agent.observe(Feedback.of(np.arange(8), arms, rewards))
-        assert problem.arms is not None
-        found: Any = agent.predict(problem.arms)
+        found: Any = agent.predict(features(problem))
         np.testing.assert_allclose(found[0], expected, atol=1e-8)
 
 
@@ -385,8 +376,7 @@ def test_gp_ucb_sdf_shifts_existing_data_and_leaves_failures_at_zero() -> None:
     failed = np.array([True, False])
     agent.observe(Feedback(np.arange(2), arms, np.array([np.nan, 0.7]), np.ones(2), failed))
     expected = dense(K, np.array([4, 9, *arms]), np.array([2.3, 1.8, 0.0, 2.7]), LAM)
-    assert problem.arms is not None
-    found: Any = agent.predict(problem.arms)
+    found: Any = agent.predict(features(problem))
     np.testing.assert_allclose(found[0], expected[0] - 2.0, atol=1e-8)
     np.testing.assert_allclose(found[1], 2.0 * np.sqrt(np.maximum(expected[1], 0)), atol=1e-7)
 

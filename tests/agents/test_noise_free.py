@@ -10,7 +10,7 @@ import pytest
 import agents
 from gpbandit_envs.gp import SE, Kernel, Matern
 from gpbandit_envs.problem import Problem
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, features, noisy, play
 
 
 def problem_of(kernel: Kernel, seed: int, norm: float = 2.0, horizon: int = 60) -> tuple[Problem, np.ndarray]:
@@ -44,8 +44,7 @@ def test_the_width_is_the_norm_and_the_band_holds(id: str, kwargs: dict[str, Any
         agent = agents.make(id, **kwargs)
         played = np.concatenate(play(agent, problem, noisy(mean, 0.0, 0), seed))
         assert agent.diagnostics()["width"] == pytest.approx(2.0)
-        assert problem.arms is not None
-        centre, half = agent.predict(problem.arms) or (mean, mean)
+        centre, half = agent.predict(features(problem)) or (mean, mean)
         assert (np.abs(mean - centre) <= half + 1e-9).all()
         last = played[-4:] if id == "BPE" else played  # BPE's posterior is that of its last batch, of 4 or more
         assert half[last].max() < 1e-4
@@ -63,8 +62,7 @@ def test_the_noise_variance_of_the_posterior_is_a_share_of_the_prior() -> None:
     for lam in (None, 1e-13):
         agent = agents.make("GP-UCB", lam=lam)
         played = np.concatenate(play(agent, problem, noisy(mean, 0.0, 0), 0))
-        assert problem.arms is not None
-        halves.append((agent.predict(problem.arms) or (mean, mean))[1][played].max())
+        halves.append((agent.predict(features(problem)) or (mean, mean))[1][played].max())
     assert halves[1] < 0.1 * halves[0]
     with pytest.raises(ValueError, match="lam: expected at least 1e-14 of the largest prior variance"):
         agents.make("GP-UCB", lam=1e-15).reset(problem, np.random.default_rng(0))

@@ -17,7 +17,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation, InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
 from leaderboards.audit.measure import guarantee_status
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, gram, noisy, play
 from tests.reference.posterior import dense
 
 R, DELTA = 0.1, 0.05
@@ -71,7 +71,7 @@ def plain_slack(
 def test_slack_is_the_plain_formula(pairs: Any, lam: float | None) -> None:
     problem, mean = problem_of(norm_bound=None, approximations=pairs)
     agent, arms, y = fed(problem, mean, width="dmm-slack", lam=lam)
-    K = problem.kernel(problem.arms, problem.arms)  # type: ignore[misc, arg-type]
+    K = gram(problem)
     lower, upper = plain_slack(K, arms, y, lam or R**2, pairs, SlackMixture().grid)
     centre, half = agent.predict(problem.arms)
     np.testing.assert_allclose(centre, (lower + upper) / 2, atol=1e-8)
@@ -107,7 +107,7 @@ def test_existing_data_keep_their_scatter_out_of_both_sides() -> None:
 def test_likelihood_ratios_are_the_plain_formula(lam: float | None) -> None:
     problem, mean = problem_of()
     agent, arms, y = fed(problem, mean, width={"name": "lr", "grid": [1, 10, 100]}, lam=lam)
-    K = problem.kernel(problem.arms, problem.arms)  # type: ignore[misc, arg-type]
+    K = gram(problem)
     used = lam or R**2
     errors = [float(y[0])]
     for s in range(1, len(y)):

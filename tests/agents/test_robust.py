@@ -20,23 +20,12 @@ from gpbandit_envs.problem import InitialData, Problem
 from gpbandit_envs.tails import NoiseTails
 from leaderboards import run
 from leaderboards.audit.measure import guarantee_status
-from tests.agents.play import begun, noisy, play
+from tests.agents.play import begun, features, gram, noisy, play
 from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
 from tests.reference import policies
 from tests.reference.posterior import dense
 
 C = 3.0
-
-
-def features(problem: Problem) -> np.ndarray:
-    assert problem.arms is not None
-    return problem.arms
-
-
-def gram(problem: Problem) -> np.ndarray:
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    return problem.kernel(problem.arms, problem.arms)
 
 
 # ---- corruption ----

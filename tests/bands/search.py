@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 import agents
 from agents import Agent, BoundInputs, Feedback, Pending
@@ -41,7 +41,6 @@ Pulls = Literal["worst", "own"]
 
 _ROUNDING = 1e-7
 """Of a mean and of a half-width: kernel matrices here have condition numbers of up to 1e12 before `lam` is added."""
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -195,16 +194,15 @@ class Count:
     @property
     def upper(self) -> float:
         """Clopper and Pearson's upper 95 % limit of the probability of a violation, one-sided."""
-        if self.violated == self.counted:
-            return 1.0
-        return float(beta.ppf(_CONFIDENCE, self.violated + 1, self.counted - self.violated))
+        return self._limits().high
 
     @property
     def lower(self) -> float:
         """Their lower 95 % limit, one-sided."""
-        if self.violated == 0:
-            return 0.0
-        return float(beta.ppf(1 - _CONFIDENCE, self.violated, self.counted - self.violated + 1))
+        return self._limits().low
+
+    def _limits(self) -> Any:
+        return binomtest(self.violated, self.counted).proportion_ci(0.9, "exact")
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from tests.bands.search import CONTROLS, ROWS, Count, Row, case, count
+from tests.bands.search import CONTROLS, ROWS, Row, case, count
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.pulls} pulls")
@@ -36,13 +36,3 @@ def test_a_mean_has_the_norm_that_is_stated() -> None:
         ridge = 1e-6 * float(K.diagonal().max())
         square = float(found.f @ np.linalg.solve(K + ridge * np.eye(len(K)), found.f))
         assert square <= found.problem.norm_bound**2 * (1 + 1e-6)
-
-
-def test_limits_of_a_count() -> None:
-    """Clopper and Pearson: 1 - 0.05^(1/n) where none of n failed."""
-    none = Count(ROWS[0], 1_000, 0, 0.3, 0, 0)
-    assert none.upper == pytest.approx(1 - 0.05**0.001)
-    assert none.lower == 0.0
-    every = Count(ROWS[0], 10, 10, 0.3, 0, 0)
-    assert every.upper == 1.0
-    assert every.lower == pytest.approx(0.05**0.1)
