@@ -140,15 +140,22 @@ def rows(claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _after(text: str, above: str) -> str:
-    """A text after the words with which the one above begins too; `…` stands for them if they are three or more."""
-    words = text.split()
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(words, above.split(), strict=False))
-    shared = [word for word, _ in same]
-    while "".join(shared).count("(") > "".join(shared).count(")"):
-        shared.pop()
-    if text == above or len(shared) < 3:
-        return "" if text == above else text
-    return " ".join(["…", *words[len(shared) :]])
+    """A text without the words that it begins and ends with as the one above does, where these are three or more."""
+    if text == above:
+        return ""
+    words, others = text.split(), above.split()
+    first = _shared(words, others, "()")
+    last = _shared(words[first:][::-1], others[first:][::-1], ")(")
+    return " ".join([*["…"] * bool(first), *words[first : len(words) - last], *["…"] * bool(last)])
+
+
+def _shared(words: list[str], others: list[str], brackets: str) -> int:
+    """How many first words two texts share; 0 if fewer than three. A bracket is not parted from its other half."""
+    same = [a == b for a, b in zip(words, others, strict=False)]
+    n = (same + [False]).index(False)
+    while "".join(words[:n]).count(brackets[0]) > "".join(words[:n]).count(brackets[1]):
+        n -= 1
+    return n if n >= 3 else 0
 
 
 def notes(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
