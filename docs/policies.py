@@ -49,13 +49,20 @@ def _source(documented: object, id: str) -> str:
 def page() -> str:
     """The page: one row an id with what it does, how it batches and its source."""
     rows = ["| id | policy | feedback | source |", "|---|---|---|---|"]
+    told: dict[object, tuple[str, str]] = {}
     for id in agents.registered():
         spec = agents.spec(id)
         build = spec.load()
         defaults = ", ".join(f"{name}={value!r}" for name, value in spec.kwargs.items())
         batch = build.capabilities.batch  # type: ignore[attr-defined]
         name = f"`{id}`" + (f" ({defaults})" if defaults else "")
-        rows.append(f"| {name} | {_summary(build)} | {batch} | {_source(build, id)} |")
+        source = _source(build, id)
+        if build in told:
+            first, of_first = told[build]
+            rows.append(f"| {name} | as `{first}` | {batch} | {'' if source == of_first else source} |")
+            continue
+        told[build] = id, source
+        rows.append(f"| {name} | {_summary(build)} | {batch} | {source} |")
     return _HEADER + "\n".join(rows) + "\n"
 
 

@@ -128,14 +128,15 @@ def interval_text(claim: dict[str, Any]) -> str:
 
 
 def rows(claims: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Claims by source, figure and statement; of each of these only what the row above does not say."""
+    """Claims by source, figure and statement; of each of these, and of the range, what the row above does not say."""
     order = {key: list(dict.fromkeys(claim[key] for claim in claims)) for key in ("source", "figure", "statement")}
     found: list[dict[str, Any]] = []
-    above = dict.fromkeys(order, "")
+    above = dict.fromkeys([*order, "range"], "")
     for claim in sorted(claims, key=lambda claim: [order[key].index(claim[key]) for key in order]):
-        short = {key: _after(claim[key], above[key]) for key in ("figure", "statement")}
-        found.append(claim | short | {"source": "" if claim["source"] == above["source"] else claim["source"]})
-        above = claim
+        whole = claim | ({"range": "–"} if claim["estimate"] is None else {})
+        short = {key: _after(whole[key], above[key]) for key in ("figure", "statement")}
+        found.append(claim | short | {key: whole[key] * (whole[key] != above[key]) for key in ("source", "range")})
+        above = whole
     return found
 
 
@@ -152,7 +153,7 @@ def _after(text: str, above: str) -> str:
 def _shared(words: list[str], others: list[str], brackets: str) -> int:
     """How many first words two texts share; 0 if fewer than three. A bracket is not parted from its other half."""
     same = [a == b for a, b in zip(words, others, strict=False)]
-    n = (same + [False]).index(False)
+    n = [*same, False].index(False)
     while "".join(words[:n]).count(brackets[0]) > "".join(words[:n]).count(brackets[1]):
         n -= 1
     return n if n >= 3 else 0

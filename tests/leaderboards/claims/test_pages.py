@@ -71,8 +71,10 @@ def test_a_row_says_what_the_row_above_does_not() -> None:
         "Robust (at B = 4).",
         "Robust (at B = 5).",
     ]
-    claims = [{"name": i, "source": "Fig. 1", "figure": "regret", "statement": text} for i, text in enumerate(said)]
+    same = {"source": "Fig. 1", "figure": "regret", "range": "above 0"}
+    claims = [same | {"statement": text, "estimate": None if text == said[3] else 0.5} for text in said]
     found = rows(claims)
+    assert [row["range"] for row in found] == ["above 0", "", "", "–", "above 0"]
     assert [row["statement"] for row in found] == [said[0], "… TS.", "", said[3], said[4]]
     assert [(row["source"], row["figure"]) for row in found[:2]] == [("Fig. 1", "regret"), ("", "")]
 
