@@ -70,18 +70,7 @@ def compare(
     ranking: TaskRanking | None = None,
     by: str = "cumulative_regret",
 ) -> PairedComparison | None:
-    """The paired comparison; None if the agents share no block or the regret is unknown.
-
-    Args:
-        summary: The folder, reduced.
-        task: The task.
-        first: An agent.
-        second: The other.
-        ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and of its
-            test.
-        by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.RANKED_BY`;
-            cumulative regret as a ratio where that is known.
-    """
+    """The paired comparison of two agents, see `compare_with`; None if they share no block or regret is unknown."""
     return compare_with(summary, task, first, [second], ranking, by).get(second)
 
 
@@ -93,9 +82,19 @@ def compare_with(
     ranking: TaskRanking | None = None,
     by: str = "cumulative_regret",
 ) -> dict[str, PairedComparison]:
-    """The comparisons of an agent with many others, those that there are, by the other: see `compare`.
+    """The comparisons of an agent with many others, those that there are, by the other.
 
     Of ranked agents all are compared at once: a board of fifty agents has a thousand pairs on each task.
+
+    Args:
+        summary: The folder, reduced.
+        task: The task.
+        first: An agent.
+        seconds: The others.
+        ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and of its
+            test.
+        by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.RANKED_BY`;
+            cumulative regret as a ratio where that is known.
     """
     ranked = [name for name in seconds if ranking is not None and {first, name} <= set(ranking.agents)]
     found: dict[str, PairedComparison | None] = {}

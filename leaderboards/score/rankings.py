@@ -102,12 +102,12 @@ def task_ranking(
         return None
     agents, blocks = found
     by_agent = summary.on(task)
-    metric = "regret_ratio" if by == "cumulative_regret" and summary.reference(task) else by
-    Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
-    if not np.isfinite(Y).all():
-        # The ratio is undefined: uniform sampling has no regret, or has not played every block.
-        metric = by
-        Y = np.stack([by_agent[name].finals[metric][by_agent[name].rows(list(blocks))] for name in agents], axis=1)
+    metric, Y = by, np.zeros((0, 0))
+    # The ratio is undefined where uniform sampling has no regret, or has not played every block.
+    for metric in ("regret_ratio", by) if by == "cumulative_regret" and summary.reference(task) else (by,):
+        Y = np.stack([by_agent[name].on(blocks).finals[metric] for name in agents], axis=1)
+        if np.isfinite(Y).all():
+            break
     return rank_task(metric, agents, blocks, Y, summary.own if own is None else own, ends)
 
 

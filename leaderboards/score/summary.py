@@ -176,12 +176,8 @@ def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
         for metric in scores.curves:
             mean, low, high = score_band(scores.curves[metric], level)
             median = np.median(scores.curves[metric], axis=0)
-            frame = pd.DataFrame(
-                {"t": scores.t, "n": len(scores), "mean": mean, "low": low, "high": high, "median": median}
-            )
-            for column, name in enumerate((task, agent, metric)):
-                frame.insert(column, ("task", "agent", "metric")[column], name)
-            frames.append(frame)
+            named = {"task": task, "agent": agent, "metric": metric, "t": scores.t, "n": len(scores)}
+            frames.append(pd.DataFrame({**named, "mean": mean, "low": low, "high": high, "median": median}))
     if not frames:
         return pd.DataFrame(columns=["task", "agent", "metric", "t", "n", "mean", "low", "high", "median"])
     return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
@@ -315,30 +311,25 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
 
 
 def _missing(summary: Summary) -> dict[tuple[str, str], list[int]]:
+    missing: dict[tuple[str, str], list[int]] = {}
     if summary.suite is not None:
-        missing: dict[tuple[str, str], list[int]] = {}
         there = set(summary.runs.index)
         for spec in summary.suite.specs():
             if spec.key not in there:
                 missing.setdefault((spec.env.label, spec.agent.label), []).append(spec.repetition)
         return missing
-    missing = {}
     for task, on_task in summary.runs.groupby("task", sort=False):
         blocks = set(zip(on_task["seed"], on_task["repetition"]))
         for agent in summary.agents:
             played = on_task[on_task["agent"] == agent]
-            absent = blocks - set(zip(played["seed"], played["repetition"]))
-            if absent:
+            if absent := blocks - set(zip(played["seed"], played["repetition"])):
                 missing[str(task), agent] = sorted(repetition for _, repetition in absent)
     return missing
 
 
 def _text(repetitions: list[int]) -> str:
     """Runs of whole numbers as "0-4, 7"."""
-    parts: list[list[int]] = []
-    for r in sorted(set(repetitions)):
-        if parts and r == parts[-1][-1] + 1:
-            parts[-1].append(r)
-        else:
-            parts.append([r])
-    return ", ".join(str(p[0]) if len(p) == 1 else f"{p[0]}–{p[-1]}" for p in parts)
+    numbers = sorted(set(repetitions))
+    starts = [r for r in numbers if r - 1 not in repetitions]
+    ends = [r for r in numbers if r + 1 not in repetitions]
+    return ", ".join(f"{a}" if a == b else f"{a}–{b}" for a, b in zip(starts, ends))

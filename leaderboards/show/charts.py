@@ -66,7 +66,6 @@ DELAY_TITLES = {
 
 _WIDE = 10.0  # largest over smallest value from which a linear axis would press the good agents into one line
 _SETTLED = 0.02  # ratios of the first few evaluations are mostly noise and would flatten the rest
-_MEBIBYTE = 2**20
 
 _DIAGNOSTICS = {
     "width": ("Confidence width", "What multiplies the standard deviation in the confidence band."),
@@ -150,29 +149,21 @@ def time_chart(view: TaskView) -> Chart | None:
 @chart(on="task")
 def frontier_chart(view: TaskView) -> Chart | None:
     """Final regret against the policy's seconds, one point an agent, and the frontier; None for fewer than two."""
-    points: dict[str, tuple[float, float]] = {}
-    lines = []
-    for name, scores in view.scores.items():
-        seconds = float(scores.finals["policy_seconds"].mean()) / float(scores.t[-1])
-        regret = scores.intervals["cumulative_regret"]
-        if not (math.isfinite(regret.estimate) and seconds > 0):
-            continue
-        points[name] = (seconds, regret.estimate)
-        ends = (np.array([max(regret.low, 0.0)]), np.array([regret.high])) if regret.is_known else (None, None)
-        lines.append(Line(name, np.array([seconds]), np.array([regret.estimate]), *ends))
+    seconds = {name: float(one.finals["policy_seconds"].mean()) / float(one.t[-1]) for name, one in view.scores.items()}
+    lines = _regret_against({name: x for name, x in seconds.items() if x > 0}, view)
+    frontier = _frontier(lines)
     if len(lines) < 2:
         return None
-    frontier = _frontier(points)
-    ends_text = ", ".join(f"{name} {number(points[name][1])} in {duration(points[name][0])}" for name in frontier)
+    ends = ", ".join(f"{name} {number(lines[name].y[0])} in {duration(seconds[name])}" for name in frontier)
     return Chart(
         "frontier",
         "Accuracy and time",
         Axis("policy seconds for an evaluation", log=True),
-        Axis("cumulative regret at the end", REWARD, log=_is_wide(regret for _, regret in points.values())),
-        tuple(lines),
+        Axis("cumulative regret at the end", REWARD, log=_is_wide(float(line.y[0]) for line in lines.values())),
+        tuple(lines.values()),
         meaning="Each agent by its seconds for an evaluation and its regret, with the 95 % interval; the line joins "
         "those that no other beats in both.",
-        alt=f"Final cumulative regret against policy seconds for an evaluation; on the frontier: {ends_text}.",
+        alt=f"Final cumulative regret against policy seconds for an evaluation; on the frontier: {ends}.",
         mark="points",
         frontier=frontier,
     )
@@ -181,43 +172,51 @@ def frontier_chart(view: TaskView) -> Chart | None:
 @chart(on="task", figure="guarantee", log_y=True)
 def guarantee_chart(view: TaskView) -> Chart | None:
     """Final regret against the share of runs whose band held, an agent with a band a point; None for fewer than 2."""
-    points: dict[str, tuple[float, float]] = {}
-    lines, texts = [], []
-    for name, scores in view.scores.items():
-        band = view.audits[name].band if name in view.audits else None
-        regret = scores.intervals["cumulative_regret"]
-        if band is None or not math.isfinite(regret.estimate):
-            continue
-        held = band.coverage()
-        points[name] = (-held.estimate, regret.estimate)
-        ends = (np.array([max(regret.low, 0.0)]), np.array([regret.high])) if regret.is_known else (None, None)
-        lines.append(Line(name, np.array([held.estimate]), np.array([regret.estimate]), *ends))
-        texts.append(f"{name} {number(regret.estimate)}, held in {held.estimate:.0%} of {held.n} ({band.setting})")
+    bands = {name: view.audits[name].band for name in view.scores if name in view.audits}
+    held = {name: band.coverage() for name, band in bands.items() if band is not None}
+    lines = _regret_against({name: share.estimate for name, share in held.items()}, view)
     if len(lines) < 2:
         return None
+    texts = [
+        f"{name} {number(line.y[0])}, held in {held[name].estimate:.0%} of {held[name].n} ({band.setting})"
+        for name, line in lines.items()
+        if (band := bands[name]) is not None
+    ]
     return Chart(
         "guarantee",
         "Regret and guarantee",
         Axis("share of runs whose band held", limits=(-0.05, 1.05)),
-        Axis("final cumulative regret", REWARD, log=_is_wide(regret for _, regret in points.values())),
-        tuple(lines),
+        Axis("final cumulative regret", REWARD, log=_is_wide(float(line.y[0]) for line in lines.values())),
+        tuple(lines.values()),
         meaning="Each agent by how often no mean was outside its confidence band at any checkpoint, and its regret, "
         "with the 95 % interval; best is below on the right. The line joins those that no other beats in both. That a "
         "band held here is no proof: the table of bands says which are guaranteed.",
         alt=f"Final cumulative regret against the share of repetitions in which the band held: {'; '.join(texts)}.",
         mark="points",
-        frontier=_frontier(points)[::-1],
+        frontier=_frontier(lines, sign=-1)[::-1],
     )
 
 
-def _frontier(points: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
-    """Names of the points that no other beats in both coordinates, the smaller the better, from left to right."""
-    undominated = (name for name in points if not any(_dominates(other, points[name]) for other in points.values()))
-    return tuple(sorted(undominated, key=lambda name: points[name]))
+def _regret_against(positions: Mapping[str, float], view: TaskView) -> dict[str, Line]:
+    """A point an agent with known regret: its final regret with the interval, at its position."""
+    lines = {}
+    for name, x in positions.items():
+        regret = view.scores[name].intervals["cumulative_regret"]
+        if math.isfinite(regret.estimate):
+            ends = (np.array([max(regret.low, 0.0)]), np.array([regret.high])) if regret.is_known else ()
+            lines[name] = Line(name, np.array([x]), np.array([regret.estimate]), *ends)
+    return lines
 
 
-def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return one != other and one[0] <= other[0] and one[1] <= other[1]
+def _frontier(lines: Mapping[str, Line], sign: int = 1) -> tuple[str, ...]:
+    """Names of the points that no other beats: small regret, and `sign` times a small position, in that order."""
+    points = {name: (sign * float(line.x[0]), float(line.y[0])) for name, line in lines.items()}
+    free = [
+        name
+        for name, (x, y) in points.items()
+        if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in points.values())
+    ]
+    return tuple(sorted(free, key=points.__getitem__))
 
 
 # ---- agents on several tasks ----
@@ -334,38 +333,24 @@ def difference_chart(
 
 
 @chart(on="study", figure="delay_cost")
-def delay_chart(study: DelayStudy) -> Chart:
-    """Extra regret against the strength of the delay, one curve an agent."""
-    return _delay_chart(study, relative=False)
-
-
-@chart(on="study")
-def relative_delay_chart(study: DelayStudy) -> Chart:
-    """Extra regret over the immediate regret, against the strength of the delay, one curve an agent."""
-    return _delay_chart(study, relative=True)
-
-
-def _delay_chart(study: DelayStudy, relative: bool) -> Chart:
+def delay_chart(study: DelayStudy, relative: bool = False) -> Chart:
+    """Extra regret against the strength of the delay, one curve an agent; or that over the immediate regret."""
     lines = []
     for agent, costs in study.costs.items():
         intervals = [cost.relative if relative else cost.difference for cost in costs.values()]
-        x, y = np.array([IMMEDIATE[study.kind], *costs]), np.array([0.0, *(i.estimate for i in intervals)])
+        ends = [[i.estimate for i in intervals]]
         if all(interval.is_known for interval in intervals):
-            low, high = np.array([0.0, *(i.low for i in intervals)]), np.array([0.0, *(i.high for i in intervals)])
-            lines.append(Line(agent, x, y, low, high))
-        else:
-            lines.append(Line(agent, x, y))
+            ends += [[i.low for i in intervals], [i.high for i in intervals]]
+        x = np.array([IMMEDIATE[study.kind], *costs])
+        lines.append(Line(agent, x, *(np.array([0.0, *values]) for values in ends)))
     unit = KINDS[study.kind]
     title = f"{DELAY_TITLES[study.kind]}{', relative' if relative else ''}"
+    label = "regret above immediate, as a share of it" if relative else "regret above immediate"
     return Chart(
         f"{study.kind}-{'relative' if relative else 'regret'}",
         title,
         Axis(unit),
-        Axis(
-            "regret above immediate, as a share of it" if relative else "regret above immediate",
-            "" if relative else REWARD,
-            signed=True,
-        ),
+        Axis(label, "" if relative else REWARD, signed=True),
         tuple(lines),
         meaning=f"Mean paired difference of each agent with itself: final cumulative regret with so many {unit}, minus "
         f"that with feedback after every evaluation, on the same instances{', over the latter' if relative else ''}. "
@@ -374,6 +359,12 @@ def _delay_chart(study: DelayStudy, relative: bool) -> Chart:
         mark="joined points",
         references=(0.0,),
     )
+
+
+@chart(on="study")
+def relative_delay_chart(study: DelayStudy) -> Chart:
+    """Extra regret over the immediate regret, against the strength of the delay, one curve an agent."""
+    return delay_chart(study, relative=True)
 
 
 # ---- audits ----
@@ -386,9 +377,7 @@ def band_chart(view: TaskView | AgentView) -> Chart | None:
     lines = _known(
         _along(name, report, "required_scaling") for name, report in view.audits.items() if report.band is not None
     )
-    if not lines:
-        return None
-    widest = max(float(np.nanmax(line.y)) for line in lines)
+    widest = max((float(np.nanmax(line.y)) for line in lines), default=0.0)
     return _audit_chart(
         "audit-band",
         "Confidence band",
@@ -404,18 +393,15 @@ def band_chart(view: TaskView | AgentView) -> Chart | None:
 @chart(on="agent")
 def dictionary_chart(view: TaskView | AgentView) -> Chart | None:
     """Size of the dictionary against the effective dimension of the pulls."""
-    lines = _known(
-        mean_line(name, report.along("d_eff").mean(axis=0), report.along("dictionary"))
-        for name, report in view.audits.items()
-        if report.sketch is not None
-    )
-    if not lines:
-        return None
     return _audit_chart(
         "audit-dictionary",
         "Dictionary",
         Axis("arms in the dictionary"),
-        lines,
+        _known(
+            mean_line(name, report.along("d_eff").mean(axis=0), report.along("dictionary"))
+            for name, report in view.audits.items()
+            if report.sketch is not None
+        ),
         "Size of the dictionary against the effective dimension of the pulls, by the exact posterior: theory "
         "guarantees a size proportional to it.",
         x=Axis("effective dimension of the pulls"),
@@ -431,14 +417,11 @@ def variance_chart(view: TaskView | AgentView) -> Chart | None:
         if report.sketch is not None:
             median, low, high = (report.along(f"ratio_{part}") for part in ("median", "low", "high"))
             lines.append(Line(name, report.t, median.mean(axis=0), low.min(axis=0), high.max(axis=0)))
-    known = _known(lines)
-    if not known:
-        return None
     return _audit_chart(
         "audit-ratio",
         "Sketched variance",
         Axis("sketched over exact variance", log=True),
-        known,
+        _known(lines),
         "Median over sampled arms, mean over repetitions; the band reaches from the smallest to the largest ratio of "
         f"any arm and repetition. Theory guarantees between 1/{ALPHA:g} and {ALPHA:g}.",
         references=(1 / ALPHA, 1.0, ALPHA),
@@ -449,14 +432,11 @@ def variance_chart(view: TaskView | AgentView) -> Chart | None:
 @chart(on="agent")
 def memory_chart(view: TaskView | AgentView) -> Chart | None:
     """Bytes in the agent's arrays along the run."""
-    lines = _known(_along(name, report, "bytes", 1 / _MEBIBYTE) for name, report in view.audits.items())
-    if not lines:
-        return None
     return _audit_chart(
         "audit-bytes",
         "Memory",
         Axis("arrays of the agent", "MiB", log=True),
-        lines,
+        _known(_along(name, report, "bytes", 1 / 2**20) for name, report in view.audits.items()),
         "What the agent's arrays hold: kernel rows, factors, counts; the problem's own arms are not counted.",
     )
 
@@ -469,7 +449,9 @@ def _audit_chart(
     meaning: str,
     x: Axis | None = None,
     references: tuple[float, ...] = (),
-) -> Chart:
+) -> Chart | None:
+    if not lines:
+        return None
     against = "the number of evaluations" if x is None else x.label
     alt = f"{title}: {y.text} against {against}, for {', '.join(line.name for line in lines)}."
     return Chart(key, title, x or Axis(EVALUATIONS), y, lines, meaning, alt=alt, references=references)

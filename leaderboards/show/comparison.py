@@ -15,7 +15,7 @@ from typing import Any
 
 from leaderboards.score.comparison import PairedComparison, compare_with
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.statistics import ALPHA, LEAST_BLOCKS
+from leaderboards.score.statistics import ALPHA, LEAST_BLOCKS, Interval
 from leaderboards.show.chart import page_json, styles_json
 from leaderboards.show.charts import difference_chart
 from leaderboards.show.format import NONE, signed, sort_key
@@ -90,11 +90,16 @@ def _seconds(site: Site, first: str) -> list[str]:
 
 
 def _rows(site: Site, found: Mapping[str, PairedComparison]) -> list[list[Any]]:
-    ratios = [one.difference for one in found.values() if one.metric == "regret_ratio"]
-    ends = [abs(x) for d in ratios for x in ((d.low, d.high) if d.is_known else (d.estimate,))]
-    reach = max(ends, default=1.0) or 1.0
+    ratios = (one.difference for one in found.values() if one.metric == "regret_ratio")
+    reach = max((abs(x) for difference in ratios for x in _ends(difference)), default=1.0) or 1.0
     number = {task: i for i, task in enumerate(site.summary.tasks)}
     return [[number[task], *_row(one, reach)] for task, one in found.items()]
+
+
+def _ends(difference: Interval) -> tuple[float, ...]:
+    """Low end, mean and high end, or the mean alone."""
+    low, mean, high = difference.low, difference.estimate, difference.high
+    return (low, mean, high) if difference.is_known else (mean,)
 
 
 def _row(found: PairedComparison, reach: float) -> list[Any]:
@@ -114,11 +119,10 @@ def _row(found: PairedComparison, reach: float) -> list[Any]:
         verdict = f"too few repetitions to tell: {LEAST_BLOCKS} are the least"
     else:
         verdict = f"{better} is better" if p < ALPHA else "no difference found"
-    drawing: list[float] = []
-    if found.metric == "regret_ratio":
-        ends = (difference.low, difference.estimate, difference.high) if difference.is_known else (difference.estimate,)
-        drawing = [round(_MIDDLE + _HALF * min(max(x / reach, -1.0), 1.0), 1) for x in ends]
-    interval = [signed(x, plus=False) for x in (difference.low, difference.high) if difference.is_known]
+    ends = _ends(difference)
+    drawn = ends if found.metric == "regret_ratio" else ()
+    drawing = [round(_MIDDLE + _HALF * min(max(x / reach, -1.0), 1.0), 1) for x in drawn]
+    interval = [signed(x, plus=False) for x in ends[:1] + ends[2:]] if difference.is_known else []
     return [
         METRICS[found.metric].title.lower(),
         [signed(difference.estimate, plus=False), sort_key(difference.estimate), *interval],

@@ -181,8 +181,7 @@ def percent(x: float) -> str:
     """A relative difference in whole per cent with its sign."""
     if not math.isfinite(x):
         return NONE
-    rounded_percent = round(100 * x)
-    return f"{rounded_percent:+d}%".replace("-", "\N{MINUS SIGN}") if rounded_percent else "0%"
+    return f"{percent:+d}%".replace("-", "\N{MINUS SIGN}") if (percent := round(100 * x)) else "0%"
 
 
 # ---- file names ----
@@ -264,31 +263,21 @@ def row_command(task: Task, agent: Ref, blocks: tuple[Block, ...]) -> str | None
     settings = [f"horizon={task.horizon}"]
     if task.feedback != "on_request":
         settings.append(f"feedback={_literal(task.feedback)}")
-    if task.members:
-        return _members_command(task, agent, blocks, settings)
-    repetitions = sorted({repetition for _, repetition in blocks})
-    seeds = sorted({seed for seed, _ in blocks})
-    r = f"range({len(repetitions)})" if repetitions == list(range(len(repetitions))) else str(repetitions)
-    loops = f"for r in {r}"
+    if task.members:  # each repetition has a member of its own: its environment is that of `env` with `m[i]`
+        played = [task.members[block] for block in sorted(blocks)]
+        members = [one for i, one in enumerate(played) if one not in played[:i]]
+        turns = [(r, seed, members.index(task.members[seed, r])) for seed, r in sorted(blocks)]
+        env = f"({_literal(task.env.id)}, {{**{_literal(dict(task.env.kwargs))}, **m[i]}})"
+        call = f"run({env}, {_pair(agent)}, r, {', '.join([*settings, 'seed=s'])})"
+        return _python(f"m = {_literal(members)}; [print(r, {call}.trace.regret.sum()) for r, s, i in {turns}]")
+    seeds, repetitions = (sorted(set(values)) for values in zip(*blocks))
+    n = len(repetitions)
+    loops = f"for r in {f'range({n})' if repetitions == list(range(n)) else repetitions}"
     if seeds != [0]:
         settings.insert(1, f"seed={seeds[0]}" if len(seeds) == 1 else "seed=s")
         loops += "" if len(seeds) == 1 else f" for s in {seeds}"
     call = f"run({_pair(task.env)}, {_pair(agent)}, r, {', '.join(settings)})"
     return _python(f"[print(r, {call}.trace.regret.sum()) {loops}]")
-
-
-def _members_command(task: Task, agent: Ref, blocks: tuple[Block, ...], settings: list[str]) -> str:
-    """The command where each repetition has a member of its own: its environment is that of `env` with `m[i]`."""
-    members: list[Mapping[str, Any]] = []
-    turns = []
-    for seed, repetition in sorted(blocks):
-        member = task.members[seed, repetition]
-        if member not in members:
-            members.append(member)
-        turns.append((repetition, seed, members.index(member)))
-    env = f"({_literal(task.env.id)}, {{**{_literal(dict(task.env.kwargs))}, **m[i]}})"
-    call = f"run({env}, {_pair(agent)}, r, {', '.join([*settings, 'seed=s'])})"
-    return _python(f"m = {_literal(members)}; [print(r, {call}.trace.regret.sum()) for r, s, i in {turns}]")
 
 
 def _python(code: str) -> str:

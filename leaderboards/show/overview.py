@@ -80,7 +80,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "score_tables": score_tables(site),
         "unscored": _unscored(site),
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
-        "rankings": [_ranking(site, one, cards) for one in site.classes],
+        "rankings": [_ranking(site, one) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
         "charts": {name: found for name, found in charts.items() if found["charts"]},
         "profile": _profile(site),
@@ -114,13 +114,11 @@ the ranking, and its rows in the order of the whole one."""
 
 def filtered_rankings(site: Site) -> list[Subsets]:
     """The rankings that filters leave, one entry a class of tasks."""
-    cards = _cards(site)
-    filters = _filters(cards.values())
     found = []
     for one in site.classes:
-        names = [row.name for row in _ranking(site, one, cards)["rows"]]
+        names = [row.name for row in _ranking(site, one)["rows"]]
         subsets: Subsets = {}
-        for kept, entrants in itertools.product(_kept(one, cards, filters), ("", *_entrants(site))):
+        for kept, entrants in itertools.product(_kept(site, one), ("", *_entrants(site))):
             agents = [name for name in names if not entrants or site.entrant(name) == entrants]
             if agents:
                 key = f"{','.join(map(str, kept))}|{entrants}"
@@ -134,16 +132,11 @@ def filtered_charts(site: Site) -> list[dict[str, dict[str, Any]]]:
 
     The charts over all tasks of a class are on the overview itself.
     """
-    cards = _cards(site)
-    filters = _filters(cards.values())
     found = []
     for one in site.classes:
-        subsets = {}
-        for kept in _kept(one, cards, filters):
-            if len(kept) < len(one.tasks):
-                tasks = [one.tasks[i] for i in kept]
-                subsets[",".join(map(str, kept))] = _charts(site, tasks, site.over(tasks))
-        found.append(subsets)
+        some = [kept for kept in _kept(site, one) if len(kept) < len(one.tasks)]
+        tasks = {",".join(map(str, kept)): [one.tasks[i] for i in kept] for kept in some}
+        found.append({key: _charts(site, chosen, site.over(chosen)) for key, chosen in tasks.items()})
     return found
 
 
@@ -172,10 +165,10 @@ def _profile(site: Site) -> tuple[list[tuple[str, str, str]], list[Row]] | None:
     groups = [group for group in GROUPS if group.name in site.groups]
     if not groups:
         return None
-    heads = []
-    for group in groups:
-        tasks = site.groups[group.name]
-        heads.append((group.title, f"{group.meaning}: {', '.join(tasks)}", f"{len(tasks)} environments"))
+    tasks = [site.groups[group.name] for group in groups]
+    heads = [
+        (one.title, f"{one.meaning}: {', '.join(on)}", f"{len(on)} environments") for one, on in zip(groups, tasks)
+    ]
     agents = (name for name in site.best_agents() if site.profile.get(name))
     return heads, [agent_row(site, name, (profile_cell(site, name, one.name) for one in groups)) for name in agents]
 
@@ -206,24 +199,24 @@ def best_found_text(means: tuple[float, ...]) -> str:
     """From what regret is measured on a task whose optimum is unknown; empty for other tasks."""
     if not means:
         return ""
-    what = "the best mean that any run here has found"
-    if len(means) == 1:
-        what += f", {number(means[0], 5)}"
-    else:
-        what += " on the same instance"
-    return f"Regret is measured from {what}: it is a lower bound, and a run that finds better raises it for all."
+    what = f"found, {number(means[0], 5)}" if len(means) == 1 else "found on the same instance"
+    bound = "it is a lower bound, and a run that finds better raises it for all"
+    return f"Regret is measured from the best mean that any run here has {what}: {bound}."
 
 
-def _ranking(site: Site, one: TaskClass, cards: dict[str, Card]) -> dict[str, Any]:
+def _ranking(site: Site, one: TaskClass) -> dict[str, Any]:
     """The ranking over a class of tasks: a row an agent, the best first, and on what it rests."""
+    cards = _cards(site)
     agents = [agent for agent in site.summary.agents if any(_meant(site, task, agent) for task in one.tasks)]
     basis, rows = _rows(site, one.tasks, one.tasks, agents)
     rows.sort(key=lambda row: (row.cells[0].sort, row.name))
     return {"name": one.name, "tasks": [cards[task] for task in one.tasks], "basis": basis, "rows": rows}
 
 
-def _kept(one: TaskClass, cards: dict[str, Card], filters: list[Filter]) -> list[tuple[int, ...]]:
+def _kept(site: Site, one: TaskClass) -> list[tuple[int, ...]]:
     """Positions of the tasks of a class that some choice of filters leaves; without those that leave none."""
+    cards = _cards(site)
+    filters = _filters(cards.values())
     about = [cards[task]["filters"] for task in one.tasks]
     names = [name for name, _, _ in filters]
     found = {
@@ -275,8 +268,7 @@ def _row(site: Site, agent: str, found: OverallRanking | None, listed: Sequence[
 
 
 def _metric(site: Site, task: str) -> str:
-    found = site.rankings[task]
-    return found.metric if found else site.ranked_by
+    return found.metric if (found := site.rankings[task]) else site.ranked_by
 
 
 def _cards(site: Site) -> dict[str, Card]:

@@ -6,7 +6,8 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
@@ -44,8 +45,7 @@ CRITERIA = {
 _DISAGREEING = 8  # agents that are listed
 
 
-@dataclass(frozen=True)
-class ScoreTab:
+class ScoreTab(NamedTuple):
     """The scores by one criterion.
 
     Attributes:
@@ -64,8 +64,7 @@ class ScoreTab:
     rows: list[Row]
 
 
-@dataclass(frozen=True)
-class ScoreTable:
+class ScoreTable(NamedTuple):
     """The scores over the tasks of a class, or on one task.
 
     Attributes:
@@ -103,7 +102,8 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         return None
     first = next(iter(found.values()))
     levels = [level for level in STATED if len(_on_level(site, first, level)) not in (0, len(first.tasks))]
-    heads = [(STATED[level], _titles(_on_level(site, first, level))) for level in levels]
+    tasks = {level: _on_level(site, first, level) for level in levels}
+    heads = [(STATED[level], f"mean score on {len(on)}: {', '.join(on)}") for level, on in tasks.items()]
     kinds = {agent: (site.entrant(agent), batching(site.summary, agent)) for agent in site.summary.agents}
     kernels, batchings = (_several(kind[i] for kind in kinds.values()) for i in (0, 1))
     tabs = []
@@ -187,10 +187,6 @@ def _on_level(site: Site, scores: BoardScores, level: str) -> list[str]:
     return [task for task in scores.tasks if site.summary.tasks[task].knowledge == level]
 
 
-def _titles(tasks: Sequence[str]) -> str:
-    return f"mean score on {len(tasks)}: {', '.join(tasks)}"
-
-
 def _several(values: Iterable[str]) -> list[str]:
     there = set(values)
     found = [value for value in (TOLD, NOT_TOLD, SEQUENTIAL, BATCHES) if value in there]
@@ -204,39 +200,36 @@ def _filtered_places(
     known = functools.cache(functools.partial(task_scores, site.summary))
 
     @functools.cache
-    def among(kernel: str, how: str) -> BoardScores | None:
+    def among(*asked: str) -> BoardScores | None:
         agents = {
-            agent
-            for agent, (told, played) in kinds.items()
-            if kernel in ("", told) and how in ("", played) and agent in scores.agents
+            agent for agent in scores.agents if all(kind in ("", mine) for kind, mine in zip(asked, kinds[agent]))
         }
         if len(agents) == len(scores.agents):
             return scores
         return board_scores(site.summary, tasks, scores.by, agents, site.aliases, known)
 
+    def mark(agent: str, *asked: str) -> str:
+        part = among(*asked)
+        i = None if part is None else part.row(agent)
+        return "" if part is None or i is None else part.ranking.marked(int(part.ranking.group[i]))
+
     found = {}
     for agent in scores.agents:
         kernel, how = kinds[agent]
-        marks = []
-        for one, other in (("", ""), (kernel, ""), ("", how), (kernel, how)):
-            part = among(one, other)
-            i = None if part is None else part.row(agent)
-            marks.append("" if part is None or i is None else part.ranking.marked(int(part.ranking.group[i])))
+        marks = [mark(agent, *asked) for asked in (("", ""), (kernel, ""), ("", how), (kernel, how))]
         found[agent] = json.dumps(marks, ensure_ascii=False)
     return found
 
 
 def _notes(site: Site, scores: BoardScores) -> list[str]:
-    n = len(scores.tasks)
-    what = "environment" if n == 1 else "environments"
-    if scores.is_wide:
-        notes = [f"places on tasks like these {n} {what}"]
-    else:
-        notes = [f"places on these {n} {what} alone, since fewer than {LEAST_TASKS} say little of others"]
+    what = f"{len(scores.tasks)} environment{'' if len(scores.tasks) == 1 else 's'}"
+    places = f"places on these {what} alone, since fewer than {LEAST_TASKS} say little of others"
     if not scores.ranking.is_told:
-        notes = ["too few repetitions for places"]
-    told = participation_of(site.summary, scores)
-    notes += told.lines(None) + ([_first(scores.tied_first)] if scores.ranking.is_told else [])
+        places = "too few repetitions for places"
+    elif scores.is_wide:
+        places = f"places on tasks like these {what}"
+    notes = [places, *participation_of(site.summary, scores).lines(None)]
+    notes += [_first(scores.tied_first)] if scores.ranking.is_told else []
     notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]
     return notes
 

@@ -57,13 +57,12 @@ class Watcher:
         self.store = Store(directory)
         self.clock = clock
         self.ranked_by = ranked_by
-        self._reduced: dict[str, RunScores] = {}
-        self._suite: Suite | None = None
-        self._rivals: frozenset[str] = frozenset()
-        self._keys: set[str] = set()
         self._joined = joined
+        self._reduced: dict[str, RunScores] = {}
+        self._seen: tuple[str, Suite] | None = None
+        self._asked: tuple[Suite | None, frozenset[str]] = None, frozenset()
         self._view: StoreView = self.store
-        self._view_of: tuple[str, Suite] | None = None
+        self._wanted: set[str] | None = None
 
     def update(self) -> tuple[RenderableType, bool]:
         """The current view, and whether every run that the folder is to play has been tried.
@@ -71,43 +70,33 @@ class Watcher:
         Raises:
             StoreError: if the board that the folder notes cannot be had.
         """
-        results = self._results()
-        summary = summarise(results, _POINTS, self._reduced)
-        runs = self.store.runs()
-        wanted = self._keys_of(summary.suite, results.rivals())
-        ended = len(runs) if wanted is None else len(wanted.intersection(runs.index))
-        parts: list[RenderableType] = [Text(f"{self.store.directory}", style="bold")]
+        self._look()
+        summary = summarise(self._view, _POINTS, self._reduced)
+        runs, wanted = self.store.runs(), self._wanted
         shown = runs if wanted is None else runs[runs.index.isin(wanted)]
+        parts: list[RenderableType] = [Text(f"{self.store.directory}", style="bold")]
         counts = ", ".join(f"{n} {status}" for status, n in shown["status"].value_counts().items()) or "nothing yet"
         if wanted is None:
             parts.append(Text(f"{counts}{self._pace(runs, None)}"))
         else:
             # A bar ends without a new line, and what follows it would be cut at the terminal's width.
-            parts.append(Padding(ProgressBar(total=len(wanted), completed=ended, width=60), 0))
-            parts.append(Text(f"{counts} of {len(wanted)} runs{self._pace(runs, len(wanted) - ended)}"))
+            parts.append(Padding(ProgressBar(total=len(wanted), completed=len(shown), width=60), 0))
+            parts.append(Text(f"{counts} of {len(wanted)} runs{self._pace(runs, len(wanted) - len(shown))}"))
         parts.extend(_rankings(summary, self.ranked_by))
         # Nothing is wanted before the first run of an agent that the board has too.
-        return Group(*parts), bool(wanted) and ended == len(wanted or ())
+        return Group(*parts), bool(wanted) and len(shown) == len(wanted or ())
 
-    def _results(self) -> StoreView:
-        """The folder, among the runs of the board that it notes, if any; a board is read once."""
+    def _look(self) -> None:
+        """Look anew which board the folder notes, which is read once, and which runs its suite asks the folder for."""
         against, suite = noted(self.store.directory), self.store.suite()
-        if self._joined is None or against is None or suite is None:
-            return self.store
-        if self._view_of != (against, suite):
-            self._view = self._joined(self.store)
-            self._view_of = against, suite
+        if self._joined is not None and against is not None and suite is not None and self._seen != (against, suite):
+            self._view, self._seen = self._joined(self.store), (against, suite)
             self._reduced.clear()  # curves of a board have points of their own
-        return self._view
-
-    def _keys_of(self, suite: Suite | None, rivals: frozenset[str]) -> set[str] | None:
-        """Keys of the runs of the suite but those of `rivals`; worked out anew only if either has changed."""
-        if suite is None:
-            return None
-        if (suite, rivals) != (self._suite, self._rivals):
-            self._suite, self._rivals = suite, rivals
-            self._keys = {spec.key for spec in suite.specs() if spec.agent.key not in rivals}
-        return self._keys
+        asked = suite, self._view.rivals()
+        if asked != self._asked:
+            self._asked = asked
+            specs = () if suite is None else suite.specs()
+            self._wanted = None if suite is None else {one.key for one in specs if one.agent.key not in asked[1]}
 
     def speed(self, runs: pd.DataFrame) -> float:
         """Runs per second over the last few minutes."""

@@ -6,7 +6,6 @@ the order of their means. It is a script beside the page, loaded when the reader
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,13 @@ _MOST_PULLS = 120  # different actions of an agent
 
 def pull_data(site: Site, store: StoreView, task: str) -> dict[str, Any] | None:
     """The numbers of the picture; None where the means are unknown or nobody has played the instance."""
-    instance = site.instances.get(task)
-    if instance is None or instance.points is None or instance.mean is None or not np.isfinite(instance.mean).all():
+    one = site.instances.get(task)
+    if one is None or one.points is None or one.mean is None or not np.isfinite(one.mean).all():
         return None
-    picture = _Picture(instance)
-    names = (["action"] if instance.problem.is_finite else [f"action_{i}" for i in range(instance.problem.dim)]) + [
-        "mean"
-    ]
-    runs = site.summary.runs
-    seed, repetition = instance.block
+    finite, dim = one.problem.is_finite, one.problem.dim
+    kind = {1: "line", 2: "arms" if finite else "grid"}.get(dim, "rank")
+    names = ["action"] if finite else [f"action_{i}" for i in range(dim)]
+    runs, (seed, repetition) = site.summary.runs, one.block
     mine = runs[
         (runs["task"] == task)
         & (runs["status"] == "done")
@@ -40,104 +37,77 @@ def pull_data(site: Site, store: StoreView, task: str) -> dict[str, Any] | None:
         & (runs["repetition"] == repetition)
     ]
     agents = {}
-    for run, trace in store.traces(names, list(map(str, mine.index))):
-        if picture.holds(trace):
-            agents[str(mine.at[run.key, "agent"])] = picture.pulls(trace)
+    for run, trace in store.traces([*names, "mean"], list(map(str, mine.index))):
+        actions = np.stack([trace[name] for name in names], axis=1)
+        if _can_be_of(one.mean if finite else None, actions, trace["mean"]):
+            _, first, count = np.unique(actions, axis=0, return_index=True, return_counts=True)
+            # What is pulled most is kept; of what is pulled once, what comes last.
+            kept = np.sort(np.lexsort((-first, -count))[:_MOST_PULLS])
+            at = actions[first[kept]]
+            points = one.points[at[:, 0].astype(np.int64)] if finite else at
+            means = one.mean[at[:, 0].astype(np.int64)] if finite else trace["mean"][first[kept]]
+            x, y = _place(one, kind, points, np.asarray(means, np.float64))
+            numbers = {"x": _short(x), "y": _short(y), "n": count[kept].tolist(), "t": (first[kept] + 1).tolist()}
+            agents[str(mine.at[run.key, "agent"])] = {**numbers, "total": len(actions), "distinct": len(first)}
     if not agents:
         return None
-    best = [agent for agent in site.best_agents(task) if agent in agents]
-    return {**picture.background(), "agents": {agent: agents[agent] for agent in best}}
+    where = "feature" if finite else "coordinate"
+    labels = {
+        "line": [f"{where} of the {'arm' if finite else 'box'}", "mean"],
+        "rank": [f"{'arms' if finite else 'sampled points'} by their mean, the best first", "mean"],
+    }.get(kind, [f"{where} 1", f"{where} 2"])
+    best = int(np.argmax(one.mean))
+    place = _place(one, kind, one.points[best : best + 1], one.mean[best : best + 1])
+    return {
+        "kind": kind,
+        "finite": finite,
+        "labels": labels,
+        "top": float(one.mean[best]),
+        "best": [float(part[0]) for part in place],
+        **_background(one, kind, one.points, one.mean),
+        "agents": {agent: agents[agent] for agent in site.best_agents(task) if agent in agents},
+    }
 
 
-class _Picture:
-    """Where an action lies in the picture of an instance."""
+def _can_be_of(arms: np.ndarray | None, actions: np.ndarray, means: np.ndarray) -> bool:
+    """Whether a run can have been on this instance: a stranger's may be on another, or on none there is."""
+    if arms is None:
+        return bool(((actions >= 0) & (actions <= 1)).all())
+    if not ((actions >= 0) & (actions < len(arms)) & (actions == np.floor(actions))).all():
+        return False
+    return bool(np.allclose(arms[actions[:, 0].astype(np.int64)], means))
 
-    def __init__(self, instance: Instance) -> None:
-        assert instance.points is not None
-        assert instance.mean is not None
-        self.instance = instance
-        self.points, self.mean = instance.points, instance.mean
-        self.finite = instance.problem.is_finite
-        dim = instance.problem.dim
-        self.kind = {1: "line", 2: "arms" if self.finite else "grid"}.get(dim, "rank")
-        self.best = int(np.argmax(self.mean))
-        self.descending = np.sort(self.mean)[::-1]
 
-    def holds(self, trace: Mapping[str, np.ndarray]) -> bool:
-        """Whether a run can have been on this instance: a stranger's may be on another, or on none there is."""
-        columns = np.stack([values for name, values in trace.items() if name.startswith("action")])
-        if not self.finite:
-            return bool(((columns >= 0) & (columns <= 1)).all())
-        arms = columns[0]
-        if not ((arms >= 0) & (arms < len(self.mean)) & (arms == np.floor(arms))).all():
-            return False
-        return bool(np.allclose(self.mean[arms.astype(np.int64)], trace["mean"]))
+def _background(one: Instance, kind: str, points: np.ndarray, mean: np.ndarray) -> dict[str, Any]:
+    """The mean function."""
+    if kind == "rank":
+        rank = np.unique(np.rint(np.geomspace(1, len(mean), _MOST_POINTS)).astype(np.int64))
+        return {"x": rank.tolist(), "y": _short(np.sort(mean)[::-1][rank - 1])}
+    if kind == "line":
+        kept = np.argsort(points[:, 0], kind="stable")[_some(len(points), _MOST_POINTS)]
+        return {"x": _short(_true(one, points[kept])[:, 0]), "y": _short(mean[kept])}
+    if kind == "arms":
+        kept = _some(len(points), _MOST_ARMS)
+        return {"x": _short(points[kept, 0]), "y": _short(points[kept, 1]), "z": _short(mean[kept])}
+    x, y = (np.unique(column) for column in points.T)
+    z = np.empty((len(y), len(x)))
+    z[np.searchsorted(y, points[:, 1]), np.searchsorted(x, points[:, 0])] = mean
+    corners = _true(one, np.stack([x, y], axis=1))
+    return {"x": _short(corners[:, 0]), "y": _short(corners[:, 1]), "z": [_short(row) for row in z]}
 
-    def background(self) -> dict[str, Any]:
-        """The mean function."""
-        where = "feature" if self.finite else "coordinate"
-        labels = {
-            "line": [f"{where} of the {'arm' if self.finite else 'box'}", "mean"],
-            "rank": [f"{'arms' if self.finite else 'sampled points'} by their mean, the best first", "mean"],
-        }.get(self.kind, [f"{where} 1", f"{where} 2"])
-        place = self.place(self.points[self.best : self.best + 1], self.mean[self.best : self.best + 1])
-        found: dict[str, Any] = {
-            "kind": self.kind,
-            "finite": self.finite,
-            "labels": labels,
-            "top": float(self.mean[self.best]),
-            "best": [float(part[0]) for part in place],
-        }
-        if self.kind == "rank":
-            rank = np.unique(np.rint(np.geomspace(1, len(self.mean), _MOST_POINTS)).astype(np.int64))
-            return found | {"x": rank.tolist(), "y": _short(self.descending[rank - 1])}
-        if self.kind == "line":
-            order = np.argsort(self.points[:, 0], kind="stable")
-            kept = order[_some(len(order), _MOST_POINTS)]
-            return found | {"x": _short(self._true(self.points[kept])[:, 0]), "y": _short(self.mean[kept])}
-        if self.kind == "arms":
-            kept = _some(len(self.points), _MOST_ARMS)
-            x, y = self.points[kept].T
-            return found | {"x": _short(x), "y": _short(y), "z": _short(self.mean[kept])}
-        x, y = (np.unique(column) for column in self.points.T)
-        z = np.empty((len(y), len(x)))
-        z[np.searchsorted(y, self.points[:, 1]), np.searchsorted(x, self.points[:, 0])] = self.mean
-        corners = self._true(np.stack([x, y], axis=1))
-        return found | {"x": _short(corners[:, 0]), "y": _short(corners[:, 1]), "z": [_short(row) for row in z]}
 
-    def place(self, points: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both coordinates of actions in the picture."""
-        if self.kind == "rank":
-            return np.searchsorted(-self.descending, -means) + 1, means
-        true = self._true(points)
-        return true[:, 0], means if self.kind == "line" else true[:, 1]
+def _place(one: Instance, kind: str, points: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both coordinates of actions in the picture."""
+    if kind == "rank":
+        assert one.mean is not None
+        return np.searchsorted(np.sort(-one.mean), -means) + 1, means
+    true = _true(one, points)
+    return true[:, 0], means if kind == "line" else true[:, 1]
 
-    def _true(self, points: np.ndarray) -> np.ndarray:
-        """Points in the units of the box; those of arms are features, which stay as they are."""
-        low, high = self.instance.low, self.instance.high
-        return points if low is None or high is None else low + points * (high - low)
 
-    def pulls(self, trace: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """The actions of a run that were taken most often, with their number and the first time."""
-        if self.finite:
-            actions = np.asarray(trace["action"], np.int64)
-            _, first, count = np.unique(actions, return_index=True, return_counts=True)
-            points, means = self.points[actions[first]], self.mean[actions[first]]
-        else:
-            actions = np.stack([trace[f"action_{i}"] for i in range(self.instance.problem.dim)], axis=1)
-            _, first, count = np.unique(actions, axis=0, return_index=True, return_counts=True)
-            points, means = actions[first], np.asarray(trace["mean"], np.float64)[first]
-        # What is pulled most is kept; of what is pulled once, what comes last.
-        kept = np.sort(np.lexsort((-first, -count))[:_MOST_PULLS])
-        x, y = self.place(points[kept], means[kept])
-        return {
-            "x": _short(x),
-            "y": _short(y),
-            "n": count[kept].tolist(),
-            "t": (first[kept] + 1).tolist(),
-            "total": len(actions),
-            "distinct": len(first),
-        }
+def _true(one: Instance, points: np.ndarray) -> np.ndarray:
+    """Points in the units of the box; those of arms are features, which stay as they are."""
+    return points if one.low is None or one.high is None else one.low + points * (one.high - one.low)
 
 
 def _short(x: np.ndarray) -> list[float]:
