@@ -64,10 +64,6 @@ def say_json(value: object) -> None:
 def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
     """Name the code, not of this project, that playing `specs` imports, and ask whether to go on.
 
-    Args:
-        specs: What is to be played.
-        yes: Whether the user has agreed beforehand.
-
     Raises:
         UserError: if the user does not agree, or is not there to be asked.
     """

@@ -233,10 +233,6 @@ def wins(S: Float[np.ndarray, "E k"], policies: Sequence[str]) -> Float[np.ndarr
 
     The settings of a policy share its weight of 1, and those of the agent's own policy do not count: however many
     settings of one policy there are, no other policy gains by it.
-
-    Args:
-        S: Mean scores, shape `(E, k)`; larger is better.
-        policies: The policy of each agent.
     """
     S = levelled(S)
     better = (S[:, :, None] > S[:, None, :]).mean(axis=0) + 0.5 * (S[:, :, None] == S[:, None, :]).mean(axis=0)

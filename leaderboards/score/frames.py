@@ -183,9 +183,6 @@ def ranks_frame(ranking: Ranking, agents: Collection[str]) -> pd.DataFrame:
 def complete(finished: Mapping[str, tuple[Any, ...]]) -> tuple[tuple[str, ...], tuple[Any, ...]] | None:
     """The blocks that at least half of the agents have finished, and the agents that have finished all of these.
 
-    Args:
-        finished: The blocks of each agent.
-
     Returns:
         Agents and blocks; None if there are none.
     """

@@ -150,11 +150,6 @@ def _ratios(
     """The ratio of each resample, over random halves of the repetitions that it has; NaN where agents do not differ.
 
     All copies of a repetition are in one half: else its noise would be in both.
-
-    Args:
-        ranks: Rank of each agent in each repetition of each task.
-        counts: How often each resample has each repetition of each task.
-        draws: Uniform numbers, whose order makes the halves of each resample.
     """
     there = (counts > 0)[:, None]
     order = np.argsort(np.argsort(np.where(there, draws, 2.0), axis=3), axis=3)

@@ -103,9 +103,7 @@ GROUPS = (
 def grouped(summary: Summary, problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
     """By name of the group, the tasks of the suite in it that have a score; without groups of few.
 
-    Args:
-        summary: The folder, reduced.
-        problems: By task, that of its first instance, where it could be built.
+    `problems` has those of the first instances of tasks, where they could be built.
     """
     scored = [task for task, about in summary.tasks.items() if about.in_suite and _means(summary, task)]
     facts = {task: _facts(summary, task, problems.get(task)) for task in scored}
@@ -114,12 +112,7 @@ def grouped(summary: Summary, problems: Mapping[str, Problem]) -> dict[str, tupl
 
 
 def group_scores(summary: Summary, groups: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, GroupScore]]:
-    """Scores by agent and group; absent where an agent has finished no task of a group.
-
-    Args:
-        summary: The folder, reduced.
-        groups: Tasks by group, see `grouped`.
-    """
+    """Scores by agent and group; absent where an agent has finished no task of a group."""
     means = {task: _means(summary, task) for task in dict.fromkeys(sum(groups.values(), ()))}
     found: dict[str, dict[str, GroupScore]] = {agent: {} for agent in summary.agents}
     for group, tasks in groups.items():

@@ -158,13 +158,6 @@ def ranking_over(
 ) -> OverallRanking | None:
     """The ranking over those of `tasks` that the suite asks for.
 
-    Args:
-        summary: The folder, reduced.
-        tasks: Names of tasks.
-        rankings: The ranking on each task.
-        agents: Agents that are ranked among themselves; None for all.
-        own: One's own agents, as in `task_ranking`.
-
     Returns:
         The ranking; None if no agent is ranked on all of them, or only one of several: it is no winner.
     """
@@ -179,10 +172,6 @@ def no_better_than_uniform(summary: Summary, among: Container[str] | None = None
     """Agents whose mean regret ratio is at least 1 on tasks of the suite, with the ratio on each of those.
 
     The ratio is over the runs of the same repetitions; uniform sampling itself is left out.
-
-    Args:
-        summary: The folder, reduced.
-        among: Agents that are looked at; None for all.
     """
     found: dict[str, dict[str, float]] = {}
     for agent, ref in summary.agents.items():

@@ -687,12 +687,7 @@ def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray:
 def performance_profile(
     strata: list[Float[np.ndarray, " _n"]], tau: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
-    """Share of runs with a score of at most tau, every task with the same weight.
-
-    Args:
-        strata: Scores of each task; smaller is better.
-        tau: Thresholds, shape `(m,)`.
-    """
+    """Share of runs with a score of at most tau, every task with the same weight."""
     if not strata or any(not len(x) for x in strata):
         raise ValueError("strata: expected at least one stratum, and none empty")
     shares = [np.searchsorted(np.sort(x), tau, side="right") / len(x) for x in strata]

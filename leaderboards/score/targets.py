@@ -33,11 +33,7 @@ SMALLEST = 1e-3
 
 
 def targets(gap: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n k"]:
-    """The targets of each instance, from the easiest to the hardest.
-
-    Args:
-        gap: Median arm's gap of each, in units of the reward.
-    """
+    """The targets of each instance, from the easiest to the hardest."""
     return np.asarray(gap, np.float64)[:, None] * np.geomspace(1.0, SMALLEST, N_TARGETS)
 
 
@@ -47,11 +43,6 @@ def times_to_targets(
     """First of the times `t` at which each run has reached each target.
 
     Curves are kept at some times only, so that a time is too late by less than the distance to the one before.
-
-    Args:
-        t: Times at which curves are kept.
-        simple_regret: Simple regret of each run there, which never rises.
-        eps: Targets of each run.
 
     Returns:
         Times; infinite where a target is not reached, NaN where the regret is unknown.
@@ -65,12 +56,7 @@ def times_to_targets(
 
 
 def share_solved(tau: Float[np.ndarray, "n k"], x: Num[np.ndarray, " m"]) -> Float[np.ndarray, "n m"]:
-    """Share of each run's targets that are reached by evaluation `x`.
-
-    Args:
-        tau: Times to the targets, none NaN.
-        x: Numbers of evaluations.
-    """
+    """Share of each run's targets that are reached by evaluation `x`."""
     shares = [np.searchsorted(np.sort(row), x, side="right") / len(row) for row in tau]
     return np.array(shares).reshape(len(tau), len(x))
 

@@ -134,11 +134,7 @@ def _parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]
 
 
 def bibtex(references: Iterable[str]) -> str:
-    """The BibTeX entries of what some references cite, in order of first mention; "" for none.
-
-    Args:
-        references: Texts such as `AgentCard.references`. What has no entry is left out.
-    """
+    """The BibTeX entries of what some references cite, in order of first mention; "" for none."""
     keys = dict.fromkeys(key for text in references for key in cited(text))
     return "\n\n".join(_entries()[key] for key in keys if key in _entries())
 

@@ -158,13 +158,7 @@ class Chart:
 
 
 def mean_line(name: str, x: Num[np.ndarray, " p"], Y: Float[np.ndarray, "n p"]) -> Line:
-    """Mean over repetitions with its 95 % band, which a single repetition does not have.
-
-    Args:
-        name: Name of the line.
-        x: Positions, shape `(p,)`.
-        Y: One row per repetition, shape `(n, p)`; no value is below 0.
-    """
+    """Mean over repetitions with its 95 % band, which a single repetition does not have."""
     return mean_lines({name: (x, Y)})[0]
 
 

@@ -44,9 +44,6 @@ __all__ = [
 
 # ---- numbers ----
 
-_EXACT = 22  # powers of ten up to this one are doubles
-_POWERS = np.array([float(f"1e{power}") for power in range(_EXACT + 1)])
-
 NONE = "–"
 BETWEEN = " – "
 """Parts the ends of an interval."""
@@ -91,25 +88,8 @@ def rounded(x: float, digits: int = 4) -> float | None:
 
 
 def rounded_each(arrays: Sequence[np.ndarray]) -> list[list[float | None]]:
-    """`rounded` of the numbers of many arrays at once, in a twentieth of the time."""
-    if not arrays:
-        return []
-    x = np.concatenate(arrays).astype(np.float64, copy=False)
-    size = np.abs(x)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        power = np.nan_to_num(np.floor(np.log10(size)), posinf=99, neginf=99).astype(np.int64) - 3
-        up, down = (_POWERS[np.clip(part, 0, _EXACT)] for part in (power, -power))
-        scaled = size / up * down
-        whole = np.rint(scaled)
-        found = whole * up / down  # one of the two is 1, and whole numbers times powers of ten are rounded once
-        # Where `scaled` may have crossed a half, or has not four digits, text decides.
-        is_sure = (np.abs(power) <= _EXACT) & (scaled >= 1000) & (whole < 10_000)
-        is_sure &= np.abs(scaled - np.floor(scaled) - 0.5) > 1e-6
-    numbers: list[float | None] = np.copysign(found, x).tolist()
-    for at in np.flatnonzero(~is_sure).tolist():
-        numbers[at] = rounded(float(x[at]))
-    ends = np.cumsum([len(values) for values in arrays]).tolist()
-    return [numbers[start:stop] for start, stop in zip([0, *ends], ends)]
+    """`rounded` of the numbers of many arrays."""
+    return [[rounded(x) for x in values.tolist()] for values in arrays]
 
 
 def packed_each(arrays: Sequence[np.ndarray]) -> list[Any]:
@@ -165,12 +145,7 @@ def size(n: float) -> str:
 
 
 def signed(x: float, plus: bool = True) -> str:
-    """A difference with its sign, the minus as wide as a digit.
-
-    Args:
-        x: The difference.
-        plus: Whether positive ones have a sign as well.
-    """
+    """A difference with its sign, the minus as wide as a digit."""
     text = number(x)
     if text.startswith("-"):
         return f"\N{MINUS SIGN}{text[1:]}"
@@ -188,12 +163,7 @@ def percent(x: float) -> str:
 
 
 def file_names(kind: str, names: Iterable[str]) -> dict[str, str]:
-    """A file name for each name: plain lower-case ASCII, unique whatever the names are.
-
-    Args:
-        kind: First word of every file name.
-        names: What the pages are about; they may hold any character.
-    """
+    """A file name for each name: plain lower-case ASCII, unique whatever the names are."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:

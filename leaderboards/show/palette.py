@@ -114,9 +114,6 @@ def line_styles(drawn: Mapping[str, Ref]) -> dict[str, LineStyle]:
     """A style for each agent: its default style, or the first free one, the hue of its family first.
 
     Among more than `CROWD` agents, lines that are not solid have a marker for their dash.
-
-    Args:
-        drawn: Agents by the name they are drawn under.
     """
     defaults = _default_styles()
     styles: dict[str, LineStyle] = {}
@@ -220,14 +217,7 @@ def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Mark
 
 
 def scatter(points: Sequence[tuple[float, float, str, str]], x_title: str, y_title: str, title: str) -> Markup:
-    """Points on two logarithmic axes, with a line at y = 1; 640 wide, 260 high.
-
-    Args:
-        points: Of each its positive coordinates, its class in the style sheet, and its hint.
-        x_title: What the horizontal axis shows.
-        y_title: What the vertical axis shows.
-        title: The drawing in words.
-    """
+    """Points on two logarithmic axes, with a line at y = 1; 640 wide, 260 high."""
     left, right, top, bottom = 44.0, 630.0, 10.0, 226.0
     xs = np.array([x for x, *_ in points] or [1.0])
     ys = np.array([y for _, y, *_ in points] + [1.0])

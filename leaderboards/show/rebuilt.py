@@ -109,11 +109,6 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
 def task_theory(summary: Summary, task: str, instance: Instance | None = None) -> TheoryReport | None:
     """The theory of a task, compared with its runs; only agents that are loaded already are built for it.
 
-    Args:
-        summary: The folder, reduced.
-        task: The task.
-        instance: Its first instance; None to build it, with the errors of `first_instance`.
-
     Returns:
         The report; None for a task to which no theory applies, see `theory_report`, or without a first instance.
     """

@@ -158,14 +158,8 @@ def task_place(site: Site, task: str, agent: str) -> TableCell:
 def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = False) -> TableCell:
     """The mean final score of an agent on a task with its interval, or why there is none.
 
-    Of an agent that is ranked there it is the mean over the repetitions that the rank rests on.
-
-    Args:
-        site: The site.
-        task: The task.
-        agent: The agent.
-        metric: Name of the metric.
-        ranked: Whether the task is ranked by this metric: then the cell shows the rank.
+    Of an agent that is ranked there it is the mean over the repetitions that the rank rests on. Where the task is
+    `ranked` by this metric the cell shows the rank.
     """
     cell = site.shown.scores.get((task, agent))
     feedback = site.summary.tasks[task].feedback
@@ -226,13 +220,7 @@ def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], by_task: bool = Fals
 
 
 def unfinished_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
-    """Runs that are not done, with what `leaderboards.score.summary.unfinished_runs` says of them, and a word for why.
-
-    Args:
-        site: The site.
-        task: The task that they are on; None for all.
-        agent: The agent whose they are; None for all.
-    """
+    """Runs that are not done, as `leaderboards.score.summary.unfinished_runs` has them, and a word for why."""
     rows = site.unfinished
     rows = rows if task is None else rows[rows["task"] == task]
     rows = rows if agent is None else rows[rows["agent"] == agent]

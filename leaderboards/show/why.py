@@ -36,25 +36,13 @@ _OF_KERNEL = ("lengthscale", "sup", "corruption")  # what of a misspecification 
 
 
 def deed(summary: Summary, task: str, agent: str) -> str:
-    """What an agent did on a task; "" where nothing is known.
-
-    Args:
-        summary: The runs, reduced.
-        task: Name of the task.
-        agent: Name of the agent.
-    """
+    """What an agent did on a task; "" where nothing is known."""
     scores = summary.scores.get((task, agent))
     return "" if scores is None else sentence(scores, summary.tasks[task], needs_of(summary.agents[agent]))
 
 
 def sentence(scores: AgentScores, task: Task, needs: Collection[str] = ()) -> str:
-    """What was done in these runs.
-
-    Args:
-        scores: The finished runs of an agent on the task.
-        task: The task.
-        needs: What the agent reads of the problem: `"kernel"`, `"noise"` and `"norm"` count here.
-    """
+    """What was done in these runs."""
     text = "; ".join(filter(None, (_decisions(scores, task), *_ends(scores), _told_wrong(task, needs))))
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 

@@ -7,6 +7,7 @@ import importlib.metadata
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -417,6 +418,16 @@ def test_what_is_skipped_and_what_has_no_regret(call: Call, tmp_path: Path, monk
     page = (tmp_path / "r" / "index.html").read_text()
     assert "the regret is unknown" in page
     assert "Mean cumulative regret on Lab" not in page  # no axes without a curve
+
+
+def test_lists(call: Call) -> None:
+    everything = call("list")[1]
+    for kind, names in (("envs", registered()), ("agents", agents.registered()), ("suites", suite_names())):
+        code, text, _ = call("list", kind)
+        assert code == 0
+        for name in names:
+            assert re.search(rf"^  {re.escape(name)}(  |$)", text, re.MULTILINE)
+        assert text in everything
 
 
 def check_error(result: tuple[int, str, str], *parts: str) -> None:

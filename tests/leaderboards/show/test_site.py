@@ -209,21 +209,6 @@ def test_classes_that_a_filter_empties_are_hidden(real: Path, open_page: Open) -
         assert page.locator(".ranked:visible").count() == 4
 
 
-def test_environments_are_filtered_by_knowledge(real: Path, open_page: Open) -> None:
-    with open_page(real / "index.html") as page:
-        assert page.locator(".card:visible").count() == 4
-        page.get_by_label("Knowledge").select_option("misspecified")
-        assert page.locator(".card:visible").count() == 1
-        assert "lengthscale × 3" in page.locator(".card:visible").inner_text()
-        page.get_by_label("Knowledge").select_option("oracle")
-        assert page.locator(".card:visible").count() == 3
-        page.locator("select[name=feedback]").select_option("delay:8")
-        assert page.locator(".card:visible").count() == 1
-    with open_page(real / "site" / "env-rkhs-lengthscale-3.html", script=False) as page:
-        assert "misspecified: lengthscale × 3.00" in page.locator(".facts").inner_text()
-        assert "which is not known" in page.locator("section[aria-labelledby=theory]").inner_text()
-
-
 def test_audits_of_bands_and_sketches_are_shown(real: Path, open_page: Open) -> None:
     with open_page(real / "site" / "env-gpsample.html") as page:
         bands = page.locator("section[aria-labelledby=bands] tbody tr")
