@@ -26,10 +26,6 @@ __all__ = [
 ]
 
 
-def _threshold(value: float) -> float:
-    return as_number("c", value, "a threshold >= 1 and finite", lambda c: c >= 1)
-
-
 class BatchRule(ABC):
     """Chooses the picks of a batch by their upper bounds, and says when it is complete."""
 
@@ -123,21 +119,25 @@ class FixedRule(BatchOfArms):
 
 
 @dataclass
-class SumRule(BatchOfArms):
-    """Ends when `1 + sum_{s in batch} lev_fb(x_s) > c` (BBKB Alg. 1, line 5, with lev where the text has its root).
+class _ThresholdRule(BatchOfArms):
+    """Ends when a number that begins at 1 is above `c`; waits for the feedback of the batch before.
 
     Attributes:
-        c: Threshold `C~ >= 1`; 1 gives batches of one.
+        c: Threshold, >= 1; 1 gives batches of one.
     """
 
     c: float = 2.0
 
     def __post_init__(self) -> None:
-        self.c = _threshold(self.c)
+        self.c = as_number("c", self.c, "a threshold >= 1 and finite", lambda c: c >= 1)
 
     def start(self, builder: Batch) -> bool:
         self.total = 1.0
         return builder.n_pending > 0
+
+
+class SumRule(_ThresholdRule):
+    """Ends when `1 + sum_{s in batch} lev_fb(x_s) > c` (BBKB Alg. 1, line 5, with lev where the text has its root)."""
 
     def take_sure(self, builder: Batch, limit: int) -> None:
         self.total = builder.take_below(self.total, self.c, limit)
@@ -151,23 +151,9 @@ class SumRule(BatchOfArms):
         return count, False
 
 
-@dataclass
-class ProductRule(BatchOfArms):
-    """Ends when `prod_{s in batch} (1 + lev_{s-1}(x_s)) > c` (GP-AUCB as in BBKB's Alg. 2).
-
-    Attributes:
-        c: Threshold `C >= 1`; 1 gives batches of one.
-    """
-
-    c: float = 2.0
-
-    def __post_init__(self) -> None:
-        self.c = _threshold(self.c)
-
-    def start(self, builder: Batch) -> bool:
-        self.product = 1.0
-        return builder.n_pending > 0
+class ProductRule(_ThresholdRule):
+    """Ends when `prod_{s in batch} (1 + lev_{s-1}(x_s)) > c` (GP-AUCB as in BBKB's Alg. 2)."""
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        self.product *= 1.0 + builder.picked_variance / builder.posterior.lam
-        return 1, self.product > self.c
+        self.total *= 1.0 + builder.picked_variance / builder.posterior.lam
+        return 1, self.total > self.c

@@ -261,11 +261,7 @@ class ArmBeliefs(Beliefs, Generic[P]):
 
 
 class PooledBeliefs(ArmBeliefs[P]):
-    """Beliefs to which neither time nor order matters: the pulls of an arm in a delivery count as one observation.
-
-    Args:
-        problem, model, data: As for `ArmBeliefs`.
-    """
+    """Beliefs to which neither time nor order matters: the pulls of an arm in a delivery count as one observation."""
 
     def observe(self, feedback: Feedback) -> bool:
         arms, rewards = feedback.succeeded()
@@ -285,11 +281,7 @@ class PooledBeliefs(ArmBeliefs[P]):
 
 
 class ExactBeliefs(PooledBeliefs[ExactPosterior]):
-    """The exact posterior over all arms.
-
-    Args:
-        problem, model, data: As for `ArmBeliefs`.
-    """
+    """The exact posterior over all arms."""
 
     def _prior(self) -> ExactPosterior:
         return ExactPosterior(self.model.kernel, self.features, self.model.noise_of())

@@ -329,7 +329,6 @@ class DualArmBeliefs(DualBeliefs, ExactBeliefs):
     """The exact posteriors over all arms.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
         mixture: As for `DualBeliefs`.
     """
 
@@ -368,7 +367,6 @@ class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
     """The exact posteriors given evaluated points of the unit cube.
 
     Args:
-        problem, model, search, data: As for `BoxBeliefs`.
         mixture: As for `DualBeliefs`.
     """
 

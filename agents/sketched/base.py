@@ -32,7 +32,6 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
     """A sketched posterior over all arms, rebuilt on a freshly drawn dictionary whenever feedback arrives.
 
     Args:
-        problem, model, data: As for `agents.core.beliefs.ArmBeliefs`.
         rng: Draws the dictionaries.
         qbar, draws, resampling: As for `SketchedUCBAgent`.
         max_bytes: Memory for kernel rows; None for no limit.

@@ -29,9 +29,6 @@ class WeightedBeliefs(ArmBeliefs[WeightedPosterior]):
     """The posterior given evaluations whose weights change with time. The time of an evaluation is its ticket.
 
     A subclass says how. Existing data are from just before the first evaluation, in the order given.
-
-    Args:
-        problem, model, data: As for `ArmBeliefs`.
     """
 
     def __init__(self, problem: Problem, model: Model, data: InitialData | None) -> None:
@@ -76,7 +73,6 @@ class WindowBeliefs(WeightedBeliefs):
     """The posterior given the last evaluations alone.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
         window: How many, failed ones among them.
     """
 
@@ -99,7 +95,6 @@ class FadingBeliefs(WeightedBeliefs):
     """The posterior given all evaluations, each of weight `eta` to the power of its age.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
         eta: The factor by which weights fade in a step, in (0, 1).
     """
 

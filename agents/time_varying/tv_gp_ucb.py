@@ -28,7 +28,6 @@ class DriftingBeliefs(ArmBeliefs[DriftingPosterior]):
     Existing data are as of the first evaluation. A failed evaluation takes its time as any other does.
 
     Args:
-        problem, model, data: As for `ArmBeliefs`.
         eps: Rate of drift, in (0, 1].
     """
 

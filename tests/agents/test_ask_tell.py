@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from importlib.util import find_spec
+import re
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -47,88 +46,22 @@ class Climb(AskTell):
         optimizer.tell(candidate, loss)
 
 
-class Skopt(AskTell):
-    def start(self, seed: int) -> Any:
-        import skopt
-
-        return skopt.Optimizer([(0.0, 1.0)] * self.problem.dim, n_initial_points=5, random_state=seed)
-
-    def ask(self, optimizer: Any) -> Any:
-        return optimizer.ask()
-
-    def tell(self, optimizer: Any, candidate: Any, loss: float) -> None:
-        optimizer.tell(candidate, loss)
+GUIDE = (Path(__file__).parents[2] / "docs/guides/from-others.md").read_text()
 
 
-class Nevergrad(AskTell):
-    def start(self, seed: int) -> Any:
-        import nevergrad as ng
-
-        box = ng.p.Array(init=np.full(self.problem.dim, 0.5)).set_bounds(0, 1)
-        box.random_state.seed(seed)
-        return ng.optimizers.NGOpt(box, budget=self.problem.horizon or 100)
-
-    def ask(self, optimizer: Any) -> Any:
-        return optimizer.ask()
-
-    def point(self, candidate: Any) -> Any:
-        return candidate.value
-
-    def candidate(self, optimizer: Any, x: np.ndarray) -> Any:
-        return optimizer.parametrization.spawn_child(new_value=x)
-
-    def tell(self, optimizer: Any, candidate: Any, loss: float) -> None:
-        optimizer.tell(candidate, loss)
-
-
-def never_called(config: Any, seed: int) -> float:
-    raise AssertionError("the optimiser is asked and told")
-
-
-class SMAC(AskTell):
-    def start(self, seed: int) -> Any:
-        import smac
-        from ConfigSpace import ConfigurationSpace
-
-        space = ConfigurationSpace({f"x{j}": (0.0, 1.0) for j in range(self.problem.dim)})
-        scenario = smac.Scenario(space, n_trials=100, deterministic=True, seed=seed, output_directory=Path(mkdtemp()))
-        return smac.HyperparameterOptimizationFacade(scenario, never_called, overwrite=True, logging_level=False)
-
-    def ask(self, optimizer: Any) -> Any:
-        return optimizer.ask()
-
-    def point(self, candidate: Any) -> Any:
-        return [candidate.config[f"x{j}"] for j in range(self.problem.dim)]
-
-    def candidate(self, optimizer: Any, x: np.ndarray) -> Any:
-        from ConfigSpace import Configuration
-        from smac.runhistory.dataclasses import TrialInfo
-
-        values = {f"x{j}": value for j, value in enumerate(x.tolist())}
-        return TrialInfo(Configuration(optimizer.scenario.configspace, values), seed=0)
-
-    def tell(self, optimizer: Any, candidate: Any, loss: float) -> None:
-        from smac.runhistory.dataclasses import TrialValue
-
-        optimizer.tell(candidate, TrialValue(cost=loss))
-
-
-def needs(module: str) -> Any:
-    return pytest.mark.skipif(find_spec(module) is None, reason=f"{module} is not installed")
+def test_a_wrapper_keeps_the_protocol() -> None:
+    agents.check_agent(Climb, horizon=12, show=None)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "wrapper",
-    [
-        Climb,
-        pytest.param(Skopt, marks=needs("skopt")),
-        pytest.param(Nevergrad, marks=needs("nevergrad")),
-        pytest.param(SMAC, marks=needs("smac")),
-    ],
+    ("package", "code"),
+    re.findall(r"```python no-run: it needs (skopt|nevergrad|smac)\n(.*?)```", GUIDE, re.S),
 )
-def test_wrappers_keep_the_protocol(wrapper: type[AskTell]) -> None:
-    agents.check_agent(wrapper, horizon=12, show=None)
+def test_those_of_the_guide_do(package: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})  # which checks them
 
 
 PROBLEM = Problem(name="bowl", dim=2, horizon=40)

@@ -69,9 +69,8 @@ def test_existing_data_are_centred_too() -> None:
     for id in ("GP-UCB", "BKB"):
         arms, _ = played(agents.make(id), problem_of(initial=data), 0.0)
         assert played(agents.make(id), problem_of(initial=moved, prior_mean=C), C)[0] == arms
-        assert played(
-            agents.make(id, initial={"arms": [3, 3, 7], "rewards": moved.rewards}), problem_of(prior_mean=C), C
-        )
+        given = agents.make(id, initial={"arms": [3, 3, 7], "rewards": moved.rewards})
+        assert played(given, problem_of(prior_mean=C), C)[0] == arms
 
 
 def test_without_one_nothing_is_copied() -> None:

@@ -104,9 +104,7 @@ def test_equal_seeds_give_equal_chains() -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="burn_in, samples, max_steps"):
+    with pytest.raises(ValueError, match="burn_in, samples: expected"):
         hmc(lambda x: (0.0, x), np.zeros(1), rng(), samples=0)
-    with pytest.raises(ValueError, match="trajectory, target"):
-        hmc(lambda x: (0.0, x), np.zeros(1), rng(), target=1.0)
     with pytest.raises(ValueError, match="start: expected a point of finite density"):
         hmc(lambda x: (float("nan"), x), np.zeros(1), rng())

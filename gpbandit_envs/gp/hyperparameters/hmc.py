@@ -30,6 +30,8 @@ Walls = tuple[np.ndarray, np.ndarray]
 
 # Of the dual averaging, as Hoffman and Gelman recommend.
 _SHRINKAGE, _DELAY, _DECAY = 0.05, 10.0, 0.75
+_TARGET = 0.8  # acceptance probability
+_LENGTH, _MOST_STEPS = 1.5, 15  # of a trajectory, in `theta` and in leapfrog steps
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,11 @@ def hmc(
     walls: Walls | None = None,
     burn_in: int = 200,
     samples: int = 10,
-    trajectory: float = 1.5,
-    max_steps: int = 15,
-    target: float = 0.8,
 ) -> Chain:
     """Sample from a density on a box.
 
     At a wall the trajectory is reflected, which keeps the leapfrog reversible and volume-preserving. The number of
-    steps is `trajectory / eps`, at most `max_steps`, times a uniform number in [0.5, 1], so that no trajectory closes.
+    steps is `1.5 / eps`, at most 15, times a uniform number in [0.5, 1], so that no trajectory closes.
 
     Args:
         log_density: `log pi` and its gradient.
@@ -73,9 +72,6 @@ def hmc(
         walls: Lower and upper bounds of the positions, each (k,); None for none.
         burn_in: Iterations thrown away, in which the step size adapts, >= 0.
         samples: Iterations kept, >= 1.
-        trajectory: Length of a trajectory in `theta`, > 0.
-        max_steps: Most leapfrog steps of a trajectory, >= 1.
-        target: Acceptance probability to adapt to, in (0, 1).
 
     Raises:
         ValueError: if a number is out of range, or the density is not finite at the start.
@@ -83,10 +79,8 @@ def hmc(
     References: Neal (2011), MCMC using Hamiltonian dynamics, sections 3 and 5.1; Hoffman and Gelman (2014), The
     No-U-Turn sampler, Algorithms 4 and 5.
     """
-    if burn_in < 0 or samples < 1 or max_steps < 1:
-        raise ValueError(f"burn_in, samples, max_steps: got {burn_in!r}, {samples!r} and {max_steps!r}")
-    if not (trajectory > 0 and 0 < target < 1):
-        raise ValueError(f"trajectory, target: expected > 0 and in (0, 1), got {trajectory!r} and {target!r}")
+    if burn_in < 0 or samples < 1:
+        raise ValueError(f"burn_in, samples: expected at least 0 and 1, got {burn_in!r} and {samples!r}")
     leapfrog = _Leapfrog(log_density, walls)
     state = leapfrog.at(np.array(start, np.float64))
     if not np.isfinite(state.value):
@@ -95,7 +89,7 @@ def hmc(
     pull, log_mean, error = log(10 * eps), 0.0, 0.0
     kept, accepted = [], 0.0
     for m in range(1, burn_in + samples + 1):
-        steps = max(1, round(min(trajectory / eps, max_steps) * rng.uniform(0.5, 1.0)))
+        steps = max(1, round(min(_LENGTH / eps, _MOST_STEPS) * rng.uniform(0.5, 1.0)))
         momentum = rng.standard_normal(len(state.theta))
         proposed, last = leapfrog.run(state, momentum, eps, steps)
         gain = proposed.value - state.value + 0.5 * float(momentum @ momentum - last @ last)
@@ -103,7 +97,7 @@ def hmc(
         if rng.random() < probability:
             state = proposed
         if m <= burn_in:
-            error += (target - probability - error) / (m + _DELAY)
+            error += (_TARGET - probability - error) / (m + _DELAY)
             log_eps = pull - sqrt(m) / _SHRINKAGE * error
             weight = m**-_DECAY
             log_mean = weight * log_eps + (1 - weight) * log_mean
