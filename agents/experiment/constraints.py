@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import Any, overload
 
 from agents.experiment.parameters import Parameter, is_number, plain
@@ -300,13 +300,8 @@ _RELATIONS: Mapping[type, str] = {ast.LtE: "<=", ast.Lt: "<=", ast.GtE: ">=", as
 
 
 def _read(text: str) -> Linear:
-    quoted: list[str] = []
-
-    def placeholder(match: re.Match[str]) -> str:
-        quoted.append(match.group(1))
-        return f"_quoted_{len(quoted) - 1}_"
-
-    source = re.sub("`([^`]+)`", placeholder, text)
+    quoted, number = re.findall("`([^`]+)`", text), count()
+    source = re.sub("`[^`]+`", lambda _: f"_quoted_{next(number)}_", text)
     source = re.sub(r"(?<![<>=!])=(?!=)", "==", source)
     # Python reads a name by its compatibility form: the micro sign becomes a Greek letter.
     written = {unicodedata.normalize("NFKC", name): name for name in re.findall(r"[^\W\d]\w*", source)}

@@ -15,8 +15,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
@@ -248,23 +247,16 @@ class Experiment:
         return held
 
     def _proposals(self, agent: Agent | SeveralOutcomes, count: int, fixed: Mapping[str, Any]) -> list[Evaluation]:
-        region = self._choices.restricted(fixed) if isinstance(self._choices, Region) else None
-        with self._held_to(agent, region if fixed else None):
-            return self._chosen(agent, count, region, fixed)
-
-    @contextmanager
-    def _held_to(self, agent: Agent | SeveralOutcomes, region: Region | None) -> Iterator[None]:
-        """Let a policy search a region for once; None for what it always searches."""
-        parts = agent.parts if isinstance(agent, SeveralOutcomes) else (agent,)
-        if region is None:
-            yield
-            return
-        assert isinstance(self._choices, Region)
+        if not isinstance(self._choices, Region):
+            return self._chosen(agent, count, None, fixed)
+        region = self._choices.restricted(fixed)
+        parts = agent.parts if fixed and isinstance(agent, SeveralOutcomes) else (agent,) if fixed else ()
         if not all(hold_to(part, region) for part in parts):
             raise ValueError(f"fixed: {self._id!r} cannot be held to values; {DEFAULT_AGENT!r}, the default, can")
-        yield
+        new = self._chosen(agent, count, region, fixed)
         for part in parts:
             hold_to(part, self._choices)
+        return new
 
     def _chosen(
         self, agent: Agent | SeveralOutcomes, count: int, region: Region | None, fixed: Mapping[str, Any]

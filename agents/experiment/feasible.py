@@ -14,7 +14,6 @@ from agents.core.finite import Offer
 from agents.core.maximise import finite_values
 from agents.core.protocol import Action, Actions, Agent
 from agents.core.space import BoxSpace
-from agents.experiment.polytope import Polytope
 from agents.experiment.region import Region
 
 __all__ = ["FeasibleSpace", "hold_to"]
@@ -95,17 +94,12 @@ class FeasibleSpace(BoxSpace):
         inside = {"type": "ineq", "fun": lambda z: room - rows @ z, "jac": lambda _: -rows}
         options = {"maxiter": self._search.iterations, "ftol": 1e-9}
         end = minimize(loss, np.zeros(q), jac=True, method="SLSQP", constraints=[inside], options=options).x
-        moved = point(_pulled_back(polytope, origin, end)) if np.isfinite(end).all() else x
+        moved = x
+        if np.isfinite(end).all():  # solvers end up to their tolerance outside: then the last point within on the way
+            forwards = polytope.chords(origin[None], (polytope.axes @ end)[None])[1][0]
+            moved = point(end * min(1.0, float(forwards)))
         found = float(objective(moved[None])[0])
         return (moved, found) if found > largest else (best, largest)
-
-
-def _pulled_back(
-    polytope: Polytope, origin: Float[np.ndarray, " k"], z: Float[np.ndarray, " q"]
-) -> Float[np.ndarray, " q"]:
-    """The last point within the polytope on the way from a point in it: solvers end up to their tolerance outside."""
-    forwards = polytope.chords(origin[None], (polytope.axes @ z)[None])[1][0]
-    return z * min(1.0, float(forwards))
 
 
 def hold_to(agent: Agent, region: Region) -> bool:

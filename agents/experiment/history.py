@@ -350,12 +350,11 @@ class History:
     def averages(self) -> list[tuple[Point, Outcomes, int]]:
         """Every point with outcomes, these averaged over its repeats, and the row in which it is first."""
         done = [(i, each) for i, each in enumerate(self.all) if each.status == "done"]
-        numbers = self.points([each for _, each in done])
-        groups: list[list[tuple[int, Evaluation]]] = [[] for _ in range(max(numbers, default=-1) + 1)]
-        for number, each in zip(numbers, done, strict=True):
-            groups[number].append(each)
+        groups: dict[int, list[tuple[int, Evaluation]]] = {}
+        for number, pair in zip(self.points([each for _, each in done]), done, strict=True):
+            groups.setdefault(number, []).append(pair)
         out: list[tuple[Point, Outcomes, int]] = []
-        for group in groups:
+        for group in groups.values():
             all_ = [each.outcomes for _, each in group if each.outcomes is not None]
             means = {name: float(np.mean([outcomes[name] for outcomes in all_])) for name in self._names}
             out.append((dict(group[0][1].point), means, group[0][0]))
