@@ -13,7 +13,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -151,11 +150,13 @@ class RunSpec:
     _member: str = field(init=False, repr=False, compare=False)  # its canonical JSON
 
     def __post_init__(self) -> None:
-        if not isinstance(self.member, Mapping):
+        if not isinstance(self.member, Mapping) or not all(isinstance(name, str) for name in self.member):
             raise TypeError(f"member: expected a mapping from names to values, got {self.member!r}")
         if both := [name for name in self.member if name in self.env.kwargs]:
             raise ValueError(f"member: expected settings that {self.env.id!r} does not have yet, got {both[0]!r}")
-        member, text = _checked_member(self.env.id, self.member) if self.member else (_NO_MEMBER, "")
+        member, text = _NO_MEMBER, ""
+        if self.member:
+            member, text = _shared_member(self.env.id, json.dumps(describe(self.member)))
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "_member", text)
         for name, least, most in _RANGES:
@@ -230,15 +231,6 @@ class RunSpec:
 def _shared_ref(text: str) -> Ref:
     """The ref with this JSON form: thousands of runs share a few environments and agents."""
     return Ref(**json.loads(text))
-
-
-def _checked_member(id: str, member: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """The settings of a member of the environment `id`, as JSON values, and their canonical JSON."""
-    with suppress(TypeError):  # of values that have no JSON form as they are
-        if all(isinstance(name, str) for name in member):
-            return _shared_member(id, json.dumps(dict(member)))
-    found = Ref(id, member).kwargs
-    return found, canonical_json(found)
 
 
 @functools.lru_cache(maxsize=4096)
