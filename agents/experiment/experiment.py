@@ -250,7 +250,9 @@ class Experiment:
         if not isinstance(self._choices, Region):
             return self._chosen(agent, count, None, fixed)
         region = self._choices.restricted(fixed)
-        parts = agent.parts if fixed and isinstance(agent, SeveralOutcomes) else (agent,) if fixed else ()
+        parts: Sequence[Agent] = ()
+        if fixed:
+            parts = agent.parts if isinstance(agent, SeveralOutcomes) else (agent,)
         if not all(hold_to(part, region) for part in parts):
             raise ValueError(f"fixed: {self._id!r} cannot be held to values; {DEFAULT_AGENT!r}, the default, can")
         new = self._chosen(agent, count, region, fixed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_a_row_says_what_the_row_above_does_not() -> None:
         "Robust (at B = 4).",
         "Robust (at B = 5).",
     ]
-    same = {"source": "Fig. 1", "figure": "regret", "range": "above 0"}
+    same: dict[str, Any] = {"source": "Fig. 1", "figure": "regret", "range": "above 0"}
     claims = [same | {"statement": text, "estimate": None if text == said[3] else 0.5} for text in said]
     found = rows(claims)
     assert [row["range"] for row in found] == ["above 0", "", "", "–", "above 0"]
