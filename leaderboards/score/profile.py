@@ -133,8 +133,8 @@ def _facts(summary: Summary, task: str, problem: Problem | None) -> TaskFacts:
     about = summary.tasks[task]
     channel = as_channel(about.feedback)
     if problem is None:
-        stated = (about.env.kwargs.get(name) for name in ("n_arms", "dim"))
-        return TaskFacts(about, channel, *(value if isinstance(value, int) else 0 for value in stated), math.nan)
+        n_arms, dim = (v if isinstance(v := about.env.kwargs.get(name), int) else 0 for name in ("n_arms", "dim"))
+        return TaskFacts(about, channel, n_arms, dim, math.nan)
     gap = float(next(iter(summary.on(task).values())).mean_gaps.mean())  # of a family of instances as of one
     noise = problem.noise_std / gap if problem.noise_std is not None and gap > 0 else math.nan
     return TaskFacts(about, channel, 0 if problem.arms is None else len(problem.arms), problem.dim, noise)

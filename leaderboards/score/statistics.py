@@ -466,7 +466,6 @@ class Ranking:
         worst: Largest rank that the tests leave open, `k - |agents that are worse|`, shape `(k,)`.
         p: Adjusted p-values, shape `(k, k)`, 1 on the diagonal.
         n: Blocks that the tests rest on.
-        alpha: Family-wise error rate: pairs with a smaller p differ.
     """
 
     group: Int[np.ndarray, " k"]
@@ -474,7 +473,6 @@ class Ranking:
     worst: Int[np.ndarray, " k"]
     p: Float[np.ndarray, "k k"]
     n: int
-    alpha: float = ALPHA
 
     @property
     def is_told(self) -> bool:
@@ -488,13 +486,12 @@ class Ranking:
         return f"{rank}=" if int((self.group == rank).sum()) > 1 else str(rank)
 
 
-def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"], alpha: float = ALPHA) -> Ranking:
-    """Rank agents by their mean score, with ties where differences are not significant.
+def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"]) -> Ranking:
+    """Rank agents by their mean score, with ties where differences are not significant at `ALPHA`.
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`; smaller is better.
         p: Adjusted p-values of all pairs, shape `(k, k)`, as those of `flip_test`.
-        alpha: Family-wise error rate over all pairs.
     """
     Y = _scores(Y)
     k = Y.shape[1]
@@ -502,7 +499,7 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"], alpha: float 
     if p.shape != (k, k):
         raise ValueError(f"p: expected shape {(k, k)}, one p-value a pair, got {p.shape}")
     mean = levelled(Y.mean(axis=0))
-    apart = p < alpha
+    apart = p < ALPHA
     beats = apart & (mean[:, None] < mean[None, :])
     group = np.zeros(k, np.int64)
     tied_rank, placed, leaders = 0, 0, np.zeros(0, np.int64)
@@ -515,7 +512,7 @@ def rank(Y: Float[np.ndarray, "n k"], p: Float[np.ndarray, "k k"], alpha: float 
             tied_rank, leaders = placed + int((~beaten).sum()) + 1, those[beaten]
             group[leaders] = tied_rank
         placed += len(those)
-    return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p, len(Y), alpha)
+    return Ranking(group, 1 + beats.sum(axis=0), k - beats.sum(axis=1), p, len(Y))
 
 
 @dataclass(frozen=True)
@@ -676,12 +673,12 @@ def sign_patterns(n: int, rng: np.random.Generator, n_flips: int = 4999) -> Floa
 # ---- scores beyond the mean ----
 
 
-def iqm(x: Float[np.ndarray, "*shape n"], axis: int = -1) -> np.ndarray:
-    """Interquartile mean: mean without the lowest and the highest quarter, each rounded down.
+def iqm(x: Float[np.ndarray, "*shape n"]) -> np.ndarray:
+    """Interquartile mean of the last axis: mean without the lowest and the highest quarter, each rounded down.
 
     It notices more of the sample than the median and is moved less by outliers than the mean.
     """
-    return np.asarray(scipy.stats.trim_mean(np.asarray(x, np.float64), 0.25, axis=axis))
+    return np.asarray(scipy.stats.trim_mean(np.asarray(x, np.float64), 0.25, axis=-1))
 
 
 def performance_profile(

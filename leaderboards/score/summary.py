@@ -25,7 +25,7 @@ from leaderboards.score.scores import (
     subsample_times,
     unknown_scores,
 )
-from leaderboards.score.statistics import LEVEL, quantile_intervals, score_band, score_intervals
+from leaderboards.score.statistics import quantile_intervals, score_band
 from leaderboards.score.tasks import Task, name_all
 from leaderboards.store.kept import kept_times
 from leaderboards.store.origin import Origin
@@ -145,7 +145,7 @@ def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, Run
     return summary
 
 
-def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
+def score_table(summary: Summary) -> pd.DataFrame:
     """Final scores, one row per task, agent and metric.
 
     Columns: `task, agent, metric, n, mean, low, high` (interval of the mean over repetitions, see `score_interval`),
@@ -154,33 +154,30 @@ def score_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
     """
     rows = []
     for (task, agent), scores in summary.scores.items():
-        if not scores.finals:
-            continue
         X = np.stack(list(scores.finals.values()))
-        means = list(scores.intervals.values()) if level == LEVEL else score_intervals(X, level)
         known = np.isfinite(X).all(axis=1)
         q95 = np.full(len(X), np.nan)
-        if known.any():
-            q95[known] = np.quantile(X[known], 0.95, axis=1)
-        for metric, mean, median, q in zip(scores.finals, means, quantile_intervals(X, 0.5, level), q95.tolist()):
+        q95[known] = np.quantile(X[known], 0.95, axis=1)
+        medians = quantile_intervals(X, 0.5)
+        for (metric, mean), median, q in zip(scores.intervals.items(), medians, q95.tolist()):
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
             rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q))
     columns = ["task", "agent", "metric", "n", "mean", "low", "high", "median", "median_low", "median_high", "q95"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def curve_table(summary: Summary, level: float = 0.95) -> pd.DataFrame:
+def curve_table(summary: Summary) -> pd.DataFrame:
     """Curves along t, one row per task, agent, metric and kept time: `n, mean, low, high, median`."""
-    frames = []
+    frames = [pd.DataFrame(columns=["task", "agent", "metric", "t", "n", "mean", "low", "high", "median"])]
     for (task, agent), scores in summary.scores.items():
-        for metric in scores.curves:
-            mean, low, high = score_band(scores.curves[metric], level)
-            median = np.median(scores.curves[metric], axis=0)
+        for metric, Y in scores.curves.items():
+            mean, low, high = score_band(Y)
             named = {"task": task, "agent": agent, "metric": metric, "t": scores.t, "n": len(scores)}
-            frames.append(pd.DataFrame({**named, "mean": mean, "low": low, "high": high, "median": median}))
-    if not frames:
-        return pd.DataFrame(columns=["task", "agent", "metric", "t", "n", "mean", "low", "high", "median"])
-    return pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("task", "agent", "metric"), "category"))
+            frames.append(
+                pd.DataFrame({**named, "mean": mean, "low": low, "high": high, "median": np.median(Y, axis=0)})
+            )
+    table = pd.concat(frames[1:] or frames, ignore_index=True)
+    return table.astype(dict.fromkeys(("task", "agent", "metric"), "category"))
 
 
 def _reduce(

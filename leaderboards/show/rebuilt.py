@@ -99,8 +99,8 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     with cached_only(), instance_env(spec) as (env, problem):
         if problem.is_finite:
             assert problem.arms is not None
-            mean = np.asarray(env.mean(np.arange(len(problem.arms))), np.float64)
-            return Instance(problem, block, problem.arms, mean)
+            arms = np.arange(len(problem.arms))
+            return Instance(problem, block, problem.arms, np.asarray(env.mean(arms), np.float64))
         points = None if env.recipe.family.expensive else box_points(problem.dim)
         mean = None if points is None else np.asarray(env.mean(points), np.float64)
         return Instance(problem, block, points, mean, env.low, env.high)

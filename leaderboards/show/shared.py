@@ -234,4 +234,5 @@ class Site:
     def why_missing(self) -> dict[tuple[str, str], dict[str, Any]]:
         """By task and agent, the main reason why there is no score: failed runs come before missing ones."""
         rows = self.unfinished.iloc[(self.unfinished["status"] == "missing").argsort(kind="stable")[::-1]]
-        return {(row["task"], row["agent"]): row for row in rows.to_dict("records")}
+        found = (dict(zip(rows.columns, row)) for row in rows.itertuples(index=False, name=None))
+        return {(row["task"], row["agent"]): row for row in found}

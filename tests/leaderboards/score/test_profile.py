@@ -46,7 +46,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, dict[str,
             one = leaderboards.run((id, settings), agent, 0, 12, feedback=feedback)
             store.write(replace(one, spec=replace(one.spec, env=replace(one.spec.env, label=label))))
     summary = summarise(store)
-    return summary, {task: one.problem for task in summary.tasks if (one := first_instance(summary, task)) is not None}
+    return summary, {
+        task: first.problem for task in summary.tasks if (first := first_instance(summary, task)) is not None
+    }
 
 
 def test_tasks_are_grouped_by_what_they_are(
