@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -282,15 +283,15 @@ def holdout(
         names = ", ".join(board_names())
         raise UserError(f"{submission}: expected the folder of a submission, or one of the boards {names}")
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        where, sizes = Path(scratch) / "holdout", {"repetitions": repetitions, "workers": workers}
+        play = partial(play_holdout, scratch=Path(scratch) / "holdout", repetitions=repetitions, workers=workers)
         if is_board:
-            result = play_holdout(board(str(submission)), where, leaders=leaders, **sizes)
+            result = play(board(str(submission)), leaders=leaders)
         else:
             found, suite = _accepted(submission, Path(scratch) / "submitted", "played")
             ask_to_run([run.spec for run in found.store.entries().values()], yes)
             if not can_confine():
                 warn("this system has no Landlock: code that reads the files of this user could find the seed")
-            result = play_holdout(rivals_on(BOARD, suite), where, found, **sizes)
+            result = play(rivals_on(BOARD, suite), submission=found)
     for text in result.failed:
         say(f"NOT {text}")
     for row in result.rows:

@@ -262,11 +262,11 @@ def verify(
 
 def _print_verdicts(store: Store, verdicts: Sequence[Verdict], as_json: bool) -> None:
     """Print a line a run, and with what they come to; with `as_json` an object a run."""
-    runs = store.runs()[["agent", "env", "repetition"]]
+    runs = store.runs()[["agent", "env"]]
     for one in verdicts:
-        agent, env, repetition = runs.loc[one.key]
+        (agent, env), repetition = runs.loc[one.key], store.spec(one.key).repetition
         if as_json:
-            about = {"key": one.key, "agent": str(agent), "env": str(env), "repetition": int(repetition)}
+            about = {"key": one.key, "agent": str(agent), "env": str(env), "repetition": repetition}
             say_json({**about, "agrees": one.agrees, "verdict": one.level, "text": one.text})
         else:
             say(f"{_MARKS[one.agrees]} {one.key[:8]} {agent} on {env}, repetition {repetition}: {one.text}")

@@ -22,7 +22,6 @@ __all__ = [
     "FLAT",
     "Participation",
     "flat_cells",
-    "median_correlation",
     "participation",
     "participation_of",
     "participation_ratio",
@@ -44,7 +43,7 @@ class Participation:
 
     Attributes:
         ratio: Participation ratio with its 90 % interval; None with fewer than four repetitions.
-        correlation: Median over pairs of tasks of Spearman's correlation of the mean ranks; NaN with one task.
+        correlation: Median over pairs of tasks of Spearman's correlation of agents' mean ranks; NaN with one task.
     """
 
     ratio: Interval | None
@@ -92,11 +91,14 @@ def flat_cells(summary: Summary) -> tuple[int, int]:
 
 
 def participation(ranks: Float[np.ndarray, "E n k"]) -> Participation:
-    """The participation ratio and the median correlation of tasks."""
+    """The participation ratio and the median correlation of tasks, see `Participation`."""
     E, n, k = ranks.shape
     if E < 2 or k < 3:
         return Participation(None, np.nan)
-    return Participation(participation_ratio(ranks) if n >= 4 else None, median_correlation(ranks))
+    mean = scipy.stats.rankdata(ranks.mean(axis=1), axis=1)
+    mean = mean[np.ptp(mean, axis=1) > 0]  # not those on which all are equal
+    pairs = np.corrcoef(mean)[np.triu_indices(len(mean), 1)] if len(mean) > 1 else [np.nan]
+    return Participation(participation_ratio(ranks) if n >= 4 else None, float(np.median(pairs)))
 
 
 def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -> Interval:
@@ -133,15 +135,6 @@ def participation_ratio(ranks: Float[np.ndarray, "E n k"], level: float = 0.9) -
     ends = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if len(known) else np.full(2, np.nan)
     low, high = np.clip(ends, 1, E)
     return Interval(estimate, float(low), float(high), n, level)
-
-
-def median_correlation(ranks: Float[np.ndarray, "E n k"]) -> float:
-    """Median over pairs of tasks of Spearman's correlation between the mean ranks of agents; NaN with one task."""
-    mean = scipy.stats.rankdata(ranks.mean(axis=1), axis=1)
-    mean = mean[np.ptp(mean, axis=1) > 0]  # not those on which all are equal
-    if len(mean) < 2:
-        return float("nan")
-    return float(np.median(np.corrcoef(mean)[np.triu_indices(len(mean), 1)]))
 
 
 def _ratios(

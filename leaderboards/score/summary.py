@@ -188,10 +188,7 @@ def _reduce(
         if run.key not in reduced and not run.traced:
             kept = store.kept(run.key)
             reduced[run.key] = unknown_scores(t) if kept is None else kept_scores(kept)
-    for run, trace, diagnostics in _traces(store, [run for run in runs if run.key not in reduced], runs):
-        scores = _scores_of(store, run, trace, t, task, diagnostics)
-        unknown = np.isnan(trace["regret"]).all() and np.isfinite(trace["mean"]).all()
-        reduced[run.key] = replace(scores, best_mean=float(trace["mean"].max())) if unknown else scores
+    reduced |= _of_traces(store, [run for run in runs if run.key not in reduced], runs, task, t)
 
 
 def _measure_from_best(
@@ -208,42 +205,47 @@ def _measure_from_best(
     for run in runs:
         if run.key in reduced and np.isfinite(reduced[run.key].best_mean):
             instances.setdefault(run.data.instance or _block(run), []).append(run)
-    best = {instance: max(reduced[run.key].best_mean for run in same) for instance, same in instances.items()}
-    for instance, same in instances.items():
-        outdated = [run for run in same if reduced[run.key].measured_from != best[instance]]
-        reduced |= {run.key: reduced[run.key].measured(best[instance], t) for run in outdated if not run.traced}
-        outdated = [run for run in outdated if run.traced]
-        known = {run.key: reduced.pop(run.key).best_mean for run in outdated}
-        for run, trace, diagnostics in _traces(store, outdated, runs):
-            measured = {**trace, "regret": best[instance] - trace["mean"]}
-            scores = _scores_of(store, run, measured, t, task, diagnostics)
-            reduced[run.key] = replace(scores, best_mean=known[run.key], measured_from=best[instance])
-    return tuple(sorted(best.values()))
+    found = []
+    for same in instances.values():
+        best = max(reduced[run.key].best_mean for run in same)
+        found.append(best)
+        outdated = [run for run in same if reduced[run.key].measured_from != best]
+        reduced |= {run.key: reduced[run.key].measured(best, t) for run in outdated if not run.traced}
+        again = [run for run in outdated if run.traced]
+        for run in again:
+            del reduced[run.key]
+        reduced |= _of_traces(store, again, runs, task, t, best)
+    return tuple(sorted(found))
 
 
-def _traces(
-    store: StoreView, runs: Sequence[RunEntry], on_pair: Sequence[RunEntry]
-) -> Iterator[tuple[RunEntry, dict[str, np.ndarray], list[str]]]:
-    """The columns of runs from which scores are made, and the names of the diagnostics among those of `on_pair`."""
+def _of_traces(
+    store: StoreView,
+    runs: Sequence[RunEntry],
+    on_pair: Sequence[RunEntry],
+    task: Task,
+    t: np.ndarray,
+    best: float | None = None,
+) -> Iterator[tuple[str, RunScores]]:
+    """Key and scores of runs, with the diagnostics that those of `on_pair` state; unknown where columns make no sense.
+
+    Regret is measured from `best`, if that is given.
+    """
     if not runs:
         return
     stated = dict.fromkeys(name for run in on_pair for name in run.columns)
     diagnostics = [name for name in stated if name not in TRACE_COLUMNS and not name.startswith("action_")]
     columns = dict.fromkeys([*COLUMNS, "mean", *diagnostics, *other_columns()])
     for run, trace in store.traces(list(columns), [run.key for run in runs]):
-        yield run, trace, diagnostics
-
-
-def _scores_of(
-    store: StoreView, run: RunEntry, trace: dict[str, np.ndarray], t: np.ndarray, task: Task, diagnostics: list[str]
-) -> RunScores:
-    """The scores of a run; unknown ones where its columns make no sense."""
-    try:
-        return reduce_run(trace, t, as_channel(task.feedback), diagnostics)
-    except (ValueError, ArithmeticError) as error:
-        # As of a submitted run whose batch numbers decrease; the file itself is sound.
-        _log.warning("run %s in %s has no scores that make sense: %s", run.key[:8], store.path(run), error)
-        return unknown_scores(t)
+        is_unknown = np.isnan(trace["regret"]).all() and np.isfinite(trace["mean"]).all()
+        measured = trace if best is None else {**trace, "regret": best - trace["mean"]}
+        try:
+            scores = reduce_run(measured, t, as_channel(task.feedback), diagnostics)
+        except (ValueError, ArithmeticError) as error:
+            # As of a submitted run whose batch numbers decrease; the file itself is sound.
+            _log.warning("run %s in %s has no scores that make sense: %s", run.key[:8], store.path(run), error)
+            scores = unknown_scores(t)
+        best_mean = float(trace["mean"].max()) if is_unknown else np.nan
+        yield run.key, replace(scores, best_mean=best_mean, measured_from=best)
 
 
 def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:

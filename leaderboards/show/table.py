@@ -123,7 +123,7 @@ def task_row(site: Site, task: str, cells: Iterable[TableCell], **more: Any) -> 
 
 def number_cell(x: float | None) -> TableCell:
     """A number, or a dash for None and for non-finite values."""
-    return TableCell(NONE) if x is None or not math.isfinite(x) else TableCell(number(x), x)
+    return TableCell(number(x), x) if x is not None and math.isfinite(x) else TableCell(NONE)
 
 
 def share_cell(share: Interval, refuted: int = 0) -> TableCell:
@@ -132,12 +132,12 @@ def share_cell(share: Interval, refuted: int = 0) -> TableCell:
     return TableCell(f"{share.estimate:.0%}", share.estimate, count + (f"; refuted in {refuted}" if refuted else ""))
 
 
-def place_cell(ranking: Ranking | None, i: int, why: str = "", link: str = "", interval: str = "") -> TableCell:
+def place_cell(ranking: Ranking | None, i: int, why: str = "", link: str = "") -> TableCell:
     """The place of agent i's tie group; a dash where there is none."""
     if ranking is None or not ranking.is_told:
         return TableCell(NONE, link=link)
     group = int(ranking.group[i])
-    return TableCell(ranking.marked(group), group, interval, why, link=link)
+    return TableCell(ranking.marked(group), group, why=why, link=link)
 
 
 def open_ranks(ranking: Ranking | None, i: int) -> str:
@@ -148,11 +148,9 @@ def open_ranks(ranking: Ranking | None, i: int) -> str:
 def task_place(site: Site, task: str, agent: str) -> TableCell:
     """The rank of an agent's tie group on a task."""
     found = site.rankings[task]
-    return (
-        TableCell(NONE)
-        if site.rank(task, agent) is None or found is None
-        else place_cell(found.ranking, found.agents.index(agent))
-    )
+    if found is None or agent not in found.agents:
+        return TableCell(NONE)
+    return place_cell(found.ranking, found.agents.index(agent))
 
 
 def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = False) -> TableCell:
@@ -168,23 +166,18 @@ def score_cell(site: Site, task: str, agent: str, metric: str, ranked: bool = Fa
     if cell is None or not np.isfinite(cell.finals[metric]).all():
         gap = site.why_missing.get((task, agent))
         return TableCell(STATUS_WORDS[gap["status"]], why=gap["reason"] or "") if gap else TableCell("unknown")
-    interval = cell.intervals[metric]
-    rank = site.rank(task, agent)
+    interval, rank, found = cell.intervals[metric], site.rank(task, agent), site.rankings[task]
+    unranked = "the environment does not know its regret"
+    if found is not None:
+        unranked = f"not ranked: finished {len(cell)} of {len(found.blocks)} repetitions"
     return TableCell(
         number(interval.estimate),
         interval.estimate,
         between(interval, values=cell.finals[metric]),
-        why="" if rank else _unranked(site, task, len(cell)),
+        why="" if rank else unranked,
         lead=ranked and rank == 1,
         rank=task_place(site, task, agent).text if ranked and rank else "",
     )
-
-
-def _unranked(site: Site, task: str, n: int) -> str:
-    found = site.rankings[task]
-    if found is None:
-        return "the environment does not know its regret"
-    return f"not ranked: finished {n} of {len(found.blocks)} repetitions"
 
 
 def final_cells(site: Site, task: str, agent: str, metrics: Iterable[Metric], origin: str = "") -> list[TableCell]:

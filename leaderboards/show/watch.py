@@ -112,10 +112,9 @@ class Watcher:
         return len(recent) / max(now - max(first, now - _SPAN), 1.0)
 
     def _pace(self, runs: pd.DataFrame, missing: int | None) -> str:
-        speed = self.speed(runs)
         if missing == 0:
             return ""
-        if speed == 0:
+        if (speed := self.speed(runs)) == 0:
             return "; nothing has finished in the last minutes"
         left = "" if missing is None else f", about {duration(missing / speed)} left"
         return f"; {speed * 60:.1f} runs a minute{left}"

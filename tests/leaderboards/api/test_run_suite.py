@@ -201,13 +201,6 @@ def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:
     assert found.runs().groupby(["env", "agent", "seed", "repetition"]).size().eq(1).all()
 
 
-def test_a_limit_of_time_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
-    for timeout in (0, -1, "3"):
-        with pytest.raises((TypeError, ValueError), match=f"timeout: expected a finite number > 0, got {timeout!r}"):
-            quiet(keys(), out=tmp_path / "res", timeout=timeout)
-    assert not (tmp_path / "res").exists()
-
-
 @pytest.mark.slow
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
@@ -662,12 +655,6 @@ def test_rivals_that_are_named_are_a_family_of_their_own(tmp_path: Path) -> None
         found.compare("GP-UCB", ["Uniform", "Uniform"])
     with pytest.raises(ValueError, match="b: expected at least one agent, got none"):
         found.compare("GP-UCB", [])
-
-
-def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert quiet(keys()).directory == Path("results/nb")
-    assert (tmp_path / "results" / "nb" / "suite.json").is_file()
 
 
 SCRIPT = """
