@@ -253,10 +253,10 @@ class TestOnABox:
     BOX = Problem(name="box", dim=2, kernel=SE(0.3), noise_std=0.1, norm_bound=1.5, horizon=30)
 
     def test_beliefs_are_those_of_one_that_has_evaluated_them(self) -> None:
-        known = agents.make("GP-UCB", initial={"points": self.X, "rewards": self.y})
-        told = agents.make("GP-UCB")
-        for agent in (known, told):
-            agent.reset(self.BOX, np.random.default_rng(0))
+        known, told = (
+            begun(self.BOX, "GP-UCB", initial={"points": self.X, "rewards": self.y}),
+            begun(self.BOX, "GP-UCB"),
+        )
         told.observe(Feedback.of(range(12), self.X, self.y))
         assert known.diagnostics() == told.diagnostics()
         np.testing.assert_array_equal(known.predict(X), told.predict(X))

@@ -315,9 +315,8 @@ def test_gp_ucb_sdf(problem: Problem, mean: np.ndarray, m: int, widened: bool) -
 
 def test_gp_ucb_sdf_takes_in_what_comes_in_time_however_it_was_asked() -> None:
     problem, mean = PROBLEMS[0]
-    together, alone = (agents.make("GP-UCB-SDF", m=3, width=2.0, shift=2.0, widened=False) for _ in range(2))
-    for agent in (together, alone):
-        agent.reset(problem, np.random.default_rng(0))
+    settings: dict[str, Any] = {"m": 3, "width": 2.0, "shift": 2.0, "widened": False}
+    together, alone = (begun(problem, "GP-UCB-SDF", **settings) for _ in range(2))
     arms = together.select(8, Pending.empty(problem))
     for t in range(8):
         assert alone.select(1, Pending(np.arange(t), arms[:t])).tolist() == [arms[t]]

@@ -109,9 +109,7 @@ def test_one_pick_at_a_time_is_restored_between_any_two() -> None:
 @pytest.mark.parametrize(("id", "kwargs"), [("UncertaintySampling", {}), ("GP-BUCB", {"batch_size": 6, "width": 2.0})])
 class TestFailures:
     def test_what_failed_and_is_not_pending_counts_for_nothing(self, id: str, kwargs: dict[str, Any]) -> None:
-        agent, other = agents.make(id, **kwargs), agents.make(id, **kwargs)
-        for policy in (agent, other):
-            policy.reset(PROBLEM, np.random.default_rng(0))
+        agent, other = (begun(PROBLEM, id, **kwargs) for _ in range(2))
         lost = agent.select(2, pending([]))
         agent.observe(feedback([(1, int(lost[0])), (4, int(lost[1]))], 3))
         np.testing.assert_array_equal(agent.select(4, pending([])), other.select(4, pending([])))

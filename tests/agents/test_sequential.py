@@ -233,9 +233,7 @@ def test_widths_that_count_arms_are_for_arms(id: str, width: WidthSchedule) -> N
 
 @pytest.mark.parametrize("id", ["EC-GP-UCB", "RGP-UCB"])
 def test_bayes_on_a_box_is_that_of_a_compact_set(id: str) -> None:
-    one, other = agents.make(id, width="bayes"), agents.make(id, width=CompactBayes())
-    for agent in (one, other):
-        agent.reset(PROBLEM, np.random.default_rng(0))
+    one, other = begun(PROBLEM, id, width="bayes"), begun(PROBLEM, id, width=CompactBayes())
     assert one.diagnostics() == other.diagnostics()
 
 

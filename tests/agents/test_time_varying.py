@@ -120,17 +120,16 @@ def test_existing_data_are_as_of_the_first_evaluation() -> None:
 def test_existing_data_are_forgotten_too() -> None:
     data = InitialData(arms=np.array([7, 3, 3]), rewards=np.array([-1.0, 0.2, 0.4]))
     problem = replace(PROBLEM, initial=data)
-    window, fading = agents.make("SW-GP-UCB", window=3), agents.make("WGP-UCB", eta=0.5)
+    window, fading = begun(problem, "SW-GP-UCB", window=3), begun(problem, "WGP-UCB", eta=0.5)
     for agent, weights in ((window, np.ones(3)), (fading, np.array([0.25, 0.5, 1.0]))):
-        agent.reset(problem, np.random.default_rng(0))
         noise = LAM / weights
         at = data.actions
         expected = K[at].T @ np.linalg.solve(K[np.ix_(at, at)] + np.diag(noise), data.rewards)
-        np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)  # type: ignore[index]
+        np.testing.assert_allclose(agent.predict(ARMS)[0], expected, atol=1e-8)
         for t in range(3):
             agent.observe(Feedback.of([t], [11], [0.5]))
     mean, _ = dense(K, np.array([11, 11, 11]), np.full(3, 0.5), LAM)
-    np.testing.assert_allclose(window.predict(ARMS)[0], mean, atol=1e-8)  # type: ignore[index]
+    np.testing.assert_allclose(window.predict(ARMS)[0], mean, atol=1e-8)
 
 
 def test_a_window_keeps_the_last_of_existing_data() -> None:

@@ -95,13 +95,10 @@ class TestGainOfABatch:
     X = np.random.default_rng(1).random((7, 2))
     problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.6), noise_std=1.0, norm_bound=2.0, horizon=50)
 
-    def ratio(self, problem: Problem, **kwargs: object) -> float:
+    def ratio(self, problem: Problem, **kwargs: Any) -> float:
         """The width over that of GP-UCB."""
-        first = []
-        for agent in (agents.make("GP-BUCB", **kwargs), agents.make("GP-UCB", width=kwargs["width"])):
-            agent.reset(problem, np.random.default_rng(0))
-            first.append(agent.current_width)  # type: ignore[attr-defined]
-        return first[0] / first[1]
+        plain = begun(problem, "GP-UCB", width=kwargs["width"])
+        return float(begun(problem, "GP-BUCB", **kwargs).current_width / plain.current_width)
 
     @pytest.mark.parametrize("width", ["theory", "amm", "bayes"])
     def test_no_batch_tells_more_than_a_proven_width_allows_for(self, width: str) -> None:
@@ -136,14 +133,12 @@ class TestGainOfABatch:
 def test_a_sketched_policy_knows_the_information_gain_that_it_states(id: str) -> None:
     X = np.random.default_rng(0).random((30, 2))
     problem = Problem(name="p", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=2.0, horizon=50)
-    agent = agents.make(id, width=widths.InformationGain(), qbar=1e6)
-    exact = agents.make("GP-UCB")
+    agent, exact = begun(problem, id, width=widths.InformationGain(), qbar=1e6), begun(problem, "GP-UCB")
     for policy in (agent, exact):
-        policy.reset(problem, np.random.default_rng(0))
         for t, arm in enumerate((3, 9, 9, 20)):
             policy.observe(Feedback.of([t], np.array([arm]), [0.1]))
     assert agent.diagnostics()["information_gain"] == pytest.approx(exact.diagnostics()["information_gain"])
-    factor = agent.batch_ratio  # type: ignore[attr-defined]
+    factor = agent.batch_ratio
     assert agent.diagnostics()["width"] == pytest.approx(factor * exact.diagnostics()["width"])
 
 

@@ -101,20 +101,6 @@ def test_dependent_arms_are_left_out_of_the_dictionary() -> None:
     np.testing.assert_allclose(posterior.variance, exact.variance, atol=1e-8)
 
 
-def test_a_restored_posterior_is_the_same() -> None:
-    rng = np.random.default_rng(2)
-    X = rng.random((30, 2))
-    one = SketchedArmPosterior(SE(0.5), X, 1e-4)
-    arms, _ = feed(one, rng, 20)
-    one.embed(np.unique(arms)[::2])
-    other = pickle.loads(pickle.dumps(one))
-    np.testing.assert_array_equal(one.mean, other.mean)
-    np.testing.assert_array_equal(one.reducible_covariance(np.arange(30)), other.reducible_covariance(np.arange(30)))
-    for posterior in (one, other):
-        posterior.embed(np.unique(arms)[1::2])
-    np.testing.assert_array_equal(one.variance, other.variance)
-
-
 def test_nan_feedback_is_refused() -> None:
     with pytest.raises(ValueError, match="sums: expected finite feedback"):
         SketchedArmPosterior(SE(), np.zeros((2, 1)), 1.0).record(np.array([0]), np.ones(1), np.array([np.inf]))

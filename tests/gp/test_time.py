@@ -13,6 +13,7 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.drifting import DriftingPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.weighted import WeightedPosterior
+from tests.reference.posterior import dense
 
 X = np.random.default_rng(0).random((25, 2))
 KERNEL = 1.7 * Matern(0.3, nu=2.5)
@@ -130,11 +131,9 @@ def test_copies_of_a_drifting_posterior_go_on_alike(copied: Any) -> None:
 
 def weighted_textbook(arms: np.ndarray, weights: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Every pull an observation of its own, of noise variance `lam / w`."""
-    K, k = KERNEL(X[arms], X[arms]), KERNEL(X[arms], X)
-    noise = np.diag(LAM / weights)
-    solved = np.linalg.solve(K + noise, np.column_stack([y, k]))
-    gain = 0.5 * (np.linalg.slogdet(K + noise)[1] - np.log(LAM / weights).sum())
-    return k.T @ solved[:, 0], KERNEL.diag(X) - np.einsum("ij,ij->j", k, solved[:, 1:]), gain
+    K, noise = KERNEL(X, X), LAM / weights
+    gain = 0.5 * (np.linalg.slogdet(K[np.ix_(arms, arms)] + np.diag(noise))[1] - np.log(noise).sum())
+    return *dense(K, arms, y, noise), gain
 
 
 def test_a_weighted_posterior_is_the_textbook() -> None:

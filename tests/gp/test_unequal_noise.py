@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -17,10 +15,8 @@ def textbook(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Mean, variance and information gain by `K_t + diag(lam of each pull)`."""
     K = posterior.rows.kernel(posterior.rows.X, posterior.rows.X)
-    Kt, kt = K[np.ix_(arms, arms)], K[arms]
-    solved = np.linalg.solve(Kt + np.diag(lams[arms]), np.column_stack([y, kt]))
-    gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + Kt / lams[arms][:, None])[1]
-    return kt.T @ solved[:, 0], np.diagonal(K) - np.einsum("ij,ij->j", kt, solved[:, 1:]), float(gain)
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(arms)) + K[np.ix_(arms, arms)] / lams[arms][:, None])[1]
+    return *dense(K, arms, y, lams[arms]), float(gain)
 
 
 def played(posterior: ExactPosterior, rng: np.random.Generator, deliveries: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,17 +78,6 @@ def test_equal_variances_are_one_variance() -> None:
     np.testing.assert_allclose(one.mean, dense(one.rows.kernel(X, X), arms, y, 0.05)[0], atol=1e-8)
 
 
-def test_a_pickled_one_goes_on_alike() -> None:
-    rng = np.random.default_rng(6)
-    posterior = ExactPosterior(SE(0.2), rng.random((30, 2)), rng.uniform(0.01, 1.0, 30))
-    played(posterior, rng, 10)
-    twin = pickle.loads(pickle.dumps(posterior))
-    for one in (posterior, twin):
-        played(one, np.random.default_rng(7), 10)
-    assert posterior.mean.tolist() == twin.mean.tolist()
-    assert posterior.effective_dimension() == twin.effective_dimension()
-
-
 @pytest.mark.wrong_arguments
 @pytest.mark.parametrize(
     ("lam", "text"),
@@ -100,9 +85,8 @@ def test_a_pickled_one_goes_on_alike() -> None:
         (np.ones(4), "lam: expected 5 numbers, one an arm, got shape"),
         (np.array([1.0, 1.0, 0.0, 1.0, 1.0]), "lam: expected finite numbers > 0"),
         (np.array([1.0, 1.0, np.nan, 1.0, 1.0]), "lam: expected finite numbers > 0"),
-        (0.0, "lam: expected a finite number > 0"),
     ],
 )
-def test_wrong_variances(lam: float | np.ndarray, text: str) -> None:
+def test_wrong_variances(lam: np.ndarray, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         ExactPosterior(SE(0.2), np.zeros((5, 1)), lam)

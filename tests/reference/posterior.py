@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def dense(K: np.ndarray, arms: np.ndarray, y: np.ndarray, lam: float) -> tuple[np.ndarray, np.ndarray]:
+def dense(K: np.ndarray, arms: np.ndarray, y: np.ndarray, lam: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance at all arms from the t x t formula (Rasmussen and Williams, eq. 2.23-2.24)."""
     Kt = K[np.ix_(arms, arms)] + lam * np.eye(len(arms))
     kt = K[arms]

@@ -53,9 +53,7 @@ def test_open_points_lower_the_deviation_and_leave_the_mean() -> None:
 
 def test_a_batch_is_what_is_asked_one_by_one() -> None:
     problem = make_problem(GRID)
-    one, all_ = MAPBUCB(n_initial=4), MAPBUCB(n_initial=4)
-    for agent in (one, all_):
-        agent.reset(problem, np.random.default_rng(0))
+    one, all_ = (begun(problem, "MAP-BUCB", n_initial=4) for _ in range(2))
     batch = all_.select(4, Pending.empty(problem))
     pending = Pending.empty(problem)
     for t in range(4):
@@ -64,8 +62,8 @@ def test_a_batch_is_what_is_asked_one_by_one() -> None:
 
 
 def test_only_arms_that_are_offered() -> None:
-    problem, agent = make_problem(GRID), MAPBUCB(n_initial=3)
-    agent.reset(problem, np.random.default_rng(0))
+    problem = make_problem(GRID)
+    agent = begun(problem, "MAP-BUCB", n_initial=3)
     agent.offer(np.array([4, 17, 60]))
     for t in range(6):
         arms = agent.select(2, Pending.empty(problem))
