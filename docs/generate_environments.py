@@ -126,7 +126,7 @@ def _page(row: EnvironmentRow) -> str:
         *([f"| Observation space | {_observation(row)} |"] if row.group == "contexts" else []),
         f"| Horizon | {row.horizon:,} evaluations |",
         *([f'| Needs | `pip install "gpbandit-envs[{row.extra}]"` |'] if row.extra else []),
-        f"| Make | `gymnasium.make({given})` |",
+        *([f"| Make | `gymnasium.make({given})` |"] if "..." in given else []),
         "",
     ]
     if body:
