@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 import agents
@@ -100,21 +99,22 @@ def estimate(
 
 def study(repetitions: int, seed: int = 0, cases: tuple[Case, ...] = CASES) -> Runs:
     """A row for each loss, each way to collect data and each case: `bias`, `distance` and `rmse`."""
-    tables: dict[str, dict[int, pd.DataFrame]] = {}
-    for case in cases:
-        T, reference = case.horizon, None if case.drawn else _reference(case, seed)
-        for repetition in range(repetitions):
-            measured: dict[str, dict[str, float]] = {}
+    references = {case.name: None if case.drawn else _reference(case, seed) for case in cases}
+
+    def measured(repetition: int) -> dict[str, dict[str, float]]:
+        found = {}
+        for case in cases:
+            T, reference = case.horizon, references[case.name]
             for collector in COLLECTORS:
                 data = _Data.of(case.spec(collector, repetition, T, seed))
-                measured |= {_name(loss, collector, case.name): data.measured(loss, reference, T) for loss in LOSSES}
+                found |= {_name(loss, collector, case.name): data.measured(loss, reference, T) for loss in LOSSES}
             if case.drawn:
                 data = _Data.of(case.spec("RA-BO", repetition, 3 * T, seed))
                 for share, n in ((_THIRD, T), (_ALL, 3 * T)):
-                    measured[_from(share, case.name)] = data.measured("unbiased", None, n)
-            for row, values in measured.items():
-                tables.setdefault(row, {})[repetition] = pd.DataFrame([values])
-    return Runs(tables)
+                    found[_from(share, case.name)] = data.measured("unbiased", None, n)
+        return found
+
+    return Runs.of_study(map(measured, range(repetitions)))
 
 
 def _name(loss: str, collector: str, case: str) -> str:

@@ -104,11 +104,6 @@ class InstanceData(BaseModel):
     misspecification: dict[str, float] = Field(default_factory=dict)
 
 
-def _no_rows() -> pd.DataFrame:
-    """The trace of a run without an evaluation."""
-    return pd.DataFrame({name: np.zeros(0) for name in TRACE_COLUMNS})
-
-
 @dataclass
 class RunRecord:
     """The record of a run.
@@ -132,7 +127,7 @@ class RunRecord:
 
     spec: RunSpec
     status: Status
-    trace: pd.DataFrame = field(default_factory=_no_rows)
+    trace: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(dict.fromkeys(TRACE_COLUMNS, np.zeros(0))))
     agent: Agent | None = None
     reason: str | None = None
     error: str | None = None
