@@ -1,5 +1,5 @@
 "use strict";
-// The mean function of one instance and where an agent pulled, as leaderboards/show/pulls.py describes them.
+// The mean function of one instance and where an agent pulled, as leaderboards/show/where_agents_pull.py describes them.
 {
   const { css, address, load, plotting, whenNear } = window.gpbandit;
   const plot = document.getElementById("pulls");
