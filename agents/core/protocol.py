@@ -54,24 +54,17 @@ Action = int | np.ndarray
 Domain = Literal["finite", "box"]
 Need = Literal["kernel", "noise", "horizon", "norm", "neighbours", "drift"]
 
+PROBLEM_FIELDS: Mapping[Need, str] = {need: need for need in get_args(Need)} | {
+    "noise": "noise_std",
+    "norm": "norm_bound",
+}
+"""The field of a problem that states each need."""
 _ARGUMENTS: Mapping[Need, tuple[str, ...]] = {
-    "kernel": ("kernel",),
+    **{need: (field,) for need, field in PROBLEM_FIELDS.items()},
     "noise": ("noise_std", "lam"),
-    "horizon": ("horizon",),
-    "norm": ("norm_bound",),
-    "neighbours": ("neighbours",),
     "drift": ("eps",),
 }
 """The attributes by which an agent states what a problem may leave open."""
-PROBLEM_FIELDS: Mapping[Need, str] = {
-    "kernel": "kernel",
-    "noise": "noise_std",
-    "horizon": "horizon",
-    "norm": "norm_bound",
-    "neighbours": "neighbours",
-    "drift": "drift",
-}
-"""The field of a problem that states each need."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,6 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
     if name == "active_dims":
         _only(name, parameters, frozenset({"kernel", "dims"}), required=True)
         return ActiveDims(as_kernel(parameters["kernel"]), tuple(parameters["dims"]))
-    if name == "on_device":
-        raise ValueError("kernel: OnDevice was removed, on a GPU it was no faster; give the kernel inside 'on_device'")
     variance = parameters.pop("variance", None)
     if name in _COMPOSITE:
         _only(name, parameters, frozenset({"kernels"}), required=True)

@@ -82,7 +82,6 @@ def test_bessel_form_survives_tiny_and_huge_distances(nu: float) -> None:
         ({"name": "sum", "kernels": [{"name": "se"}]}, ValueError, "at least two"),
         ({"name": "polynomial", "degree": 1.5}, ValueError, "degree: expected an integer"),
         ({"name": "linear", "offset": -1}, ValueError, "offset"),
-        ({"name": "on_device", "kernel": {"name": "se"}, "device": "cuda"}, ValueError, "kernel: OnDevice was removed"),
         (sk.WhiteKernel(), ValueError, "noise_std"),
         ("se", TypeError, "kernel: expected a spec"),
     ],
