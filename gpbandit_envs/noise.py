@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import as_number, moderate, positive_number, shown
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import NoiseTails
 
 __all__ = [
     "ArmNoise",

@@ -14,8 +14,7 @@ from gymnasium.utils import seeding
 from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import as_truth
-from gpbandit_envs.envs.episodes import Episodes, Stream, keeps_function, reset_needed
-from gpbandit_envs.envs.features import features_of
+from gpbandit_envs.envs.episodes import Episodes, Stream, features_of, keeps_function, reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.render import Rendering
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction

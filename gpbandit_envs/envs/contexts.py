@@ -19,8 +19,7 @@ from gpbandit_envs.arguments import as_word, positive_int
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 from gpbandit_envs.envs.tabular import load_scaled, table_recipe
-from gpbandit_envs.functions.arm_sets import even_arms
-from gpbandit_envs.functions.base import ArmFamily, FixedArms
+from gpbandit_envs.functions.base import ArmFamily, FixedArms, even_arms
 from gpbandit_envs.functions.rkhs import RKHSArms
 from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.gp import SE, ActiveDims, Kernel, Matern, Product, Sum, as_kernel

@@ -8,12 +8,10 @@ from typing import Literal
 from gpbandit_envs.arguments import as_number, as_word, positive_int
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
-from gpbandit_envs.functions.arm_sets import lattice
-from gpbandit_envs.functions.base import ArmFamily, BoxFamily, OnArms
-from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm
+from gpbandit_envs.functions.base import ArmFamily, BoxFamily, OnArms, lattice
+from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm, Shifted
 from gpbandit_envs.functions.closed_forms import deceptive as deceptive_formula
 from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, BPE_F2_SIDE, Expansion, FixedExpansion
-from gpbandit_envs.functions.shifted import Shifted
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.noise import as_noise
 

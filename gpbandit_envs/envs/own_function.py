@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 from gpbandit_envs.arguments import LARGEST, positive_int
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
-from gpbandit_envs.functions.arm_sets import lattice
-from gpbandit_envs.functions.base import BoxFamily, BoxFunction, OnArms
+from gpbandit_envs.functions.base import BoxFamily, BoxFunction, OnArms, lattice
 from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.noise import as_noise
 from gpbandit_envs.problem import Certificate

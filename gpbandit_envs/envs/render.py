@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpbandit_envs.envs.features import Feature
-from gpbandit_envs.functions.arm_sets import lattice
-from gpbandit_envs.functions.base import ArmFamily
+from gpbandit_envs.envs.episodes import Feature
+from gpbandit_envs.functions.base import ArmFamily, lattice
 
 if TYPE_CHECKING:
     from gpbandit_envs.envs.bandit import BanditEnv

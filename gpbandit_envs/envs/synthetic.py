@@ -7,8 +7,7 @@ from typing import Literal
 from gpbandit_envs.arguments import positive_int, positive_number
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
-from gpbandit_envs.functions.arm_sets import even_arms, lattice
-from gpbandit_envs.functions.base import ArmFamily, BoxFamily
+from gpbandit_envs.functions.base import ArmFamily, BoxFamily, even_arms, lattice
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.interpolated import InterpolatedArms
 from gpbandit_envs.functions.needle import NeedleArms

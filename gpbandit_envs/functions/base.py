@@ -1,4 +1,4 @@
-"""Families of mean functions, and the functions that they draw, each with a certificate of its optimum.
+"""Families of mean functions, the functions that they draw, each with a certificate of its optimum, and arm sets.
 
 A family draws an instance with a generator; a family that always draws the same one sets `fixed = True`. Over a
 finite arm set an instance is the vector of means; over the unit cube it is a callable.
@@ -14,10 +14,25 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import positive_int
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["ArmFamily", "ArmFunction", "BoxFamily", "BoxFunction", "FixedArms", "OnArms", "certify_arms"]
+__all__ = [
+    "ArmFamily",
+    "ArmFunction",
+    "BoxFamily",
+    "BoxFunction",
+    "FixedArms",
+    "NearArms",
+    "OnArms",
+    "certify_arms",
+    "even_arms",
+    "lattice",
+]
+
+# The scrambling is part of the arm set's definition: another number would be another environment version.
+_SOBOL_SCRAMBLE = 20111
 
 
 @dataclass(frozen=True)
@@ -162,6 +177,32 @@ class FixedArms(ArmFamily):
         return self._function
 
 
+class NearArms(ArmFamily):
+    """Draws of another family, moved up or down by the same distance at every arm, each direction as likely.
+
+    So each mean is exactly `sup` away from a function of that family. A kernel smooths such signs away: what it takes
+    for noise does not go away with more pulls.
+
+    Args:
+        family: The family near by.
+        sup: Distance, >= 0, unit of the reward.
+    """
+
+    def __init__(self, family: ArmFamily, sup: float) -> None:
+        self.arms, self.kernel, self.norm_bound = family.arms, family.kernel, family.norm_bound
+        self.fixed = family.fixed and sup == 0
+        self._family, self._sup = family, sup
+
+    def draw(self, rng: np.random.Generator) -> ArmFunction:
+        function = self._family.draw(rng)
+        if self._sup == 0:
+            return function
+        signs = rng.choice([-1.0, 1.0], len(self.arms))
+        near = function.certificate
+        facts = {**near.facts, "sup": self._sup, "norm_of_near_function": near.norm}
+        return certify_arms(function.mean + self._sup * signs, facts=facts)
+
+
 def certify_arms(
     mean: Float[np.ndarray, " A"], norm: float | None = None, facts: dict[str, object] | None = None
 ) -> ArmFunction:
@@ -183,3 +224,35 @@ def certify_arms(
         optimum=float(mean[best]), optimal_action=best, gap=gap, norm=norm, facts=dict(facts or {})
     )
     return ArmFunction(mean, certificate)
+
+
+def even_arms(n_arms: int, dim: int) -> Float[np.ndarray, "n_arms dim"]:
+    """Arms that fill the unit cube evenly: a grid with both ends for one dimension, else scrambled Sobol points.
+
+    The same arguments give the same arms, always.
+
+    Raises:
+        TypeError, ValueError: if an argument is not a positive integer.
+    """
+    n_arms, dim = positive_int("n_arms", n_arms), positive_int("dim", dim)
+    if dim == 1:
+        return _read_only(np.linspace(0.0, 1.0, n_arms)[:, None] if n_arms > 1 else np.full((1, 1), 0.5))
+    from scipy.stats import qmc  # here, since `scipy.stats` takes a quarter of the time in which a command starts
+
+    sobol = qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(_SOBOL_SCRAMBLE))
+    # Sobol sequences are balanced at powers of two; SciPy warns about any other number.
+    points: np.ndarray = sobol.random_base2(max(0, int(n_arms - 1).bit_length()))
+    return _read_only(np.ascontiguousarray(points[:n_arms]))
+
+
+def lattice(per_axis: int, dim: int) -> Float[np.ndarray, "n dim"]:
+    """All `per_axis ** dim` points of the regular grid with both ends, the first coordinate varying slowest."""
+    axis = even_arms(per_axis, 1)[:, 0]
+    grid = np.meshgrid(*[axis] * positive_int("dim", dim), indexing="ij")
+    return _read_only(np.stack(grid, axis=-1).reshape(-1, dim))
+
+
+def _read_only(arms: np.ndarray) -> np.ndarray:
+    """The same array, read-only, so that problems share it instead of copying it."""
+    arms.flags.writeable = False
+    return arms

@@ -7,7 +7,8 @@ onto them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +16,7 @@ from jaxtyping import Float
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["FORMULAS", "H1_FORMS", "ClosedForm", "Formula", "deceptive"]
+__all__ = ["FORMULAS", "H1_FORMS", "MOST_SHIFT", "ClosedForm", "Formula", "Shifted", "deceptive"]
 
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
@@ -199,3 +200,43 @@ class ClosedForm(BoxFamily):
 
     def draw(self, rng: np.random.Generator) -> BoxFunction:
         return self._function
+
+
+MOST_SHIFT = 0.1
+"""Largest shift of a coordinate, as a share of its side of the box."""
+
+
+class Shifted(BoxFamily):
+    """A closed form on the unit cube, translated anew in each episode: `x` has the value that `x + s` had.
+
+    Each coordinate of `s` is uniform among the shifts of at most `MOST_SHIFT` that leave the known optimum in the box.
+    Where `x + s` is outside the box the function is mirrored at its faces, so that its values and its maximum are those
+    that it has inside. The box and its true bounds stay as they are.
+
+    Args:
+        form: The function.
+    """
+
+    fixed = False
+    kernel = None
+    norm_bound = None
+
+    def __init__(self, form: ClosedForm) -> None:
+        self.dim, self.low, self.high = form.dim, form.low, form.high
+        self._form = form
+
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        known = self._form.certify()
+        best = np.asarray(known.optimal_action, np.float64)
+        s = rng.uniform(np.maximum(-MOST_SHIFT, best - 1), np.minimum(MOST_SHIFT, best))
+
+        # What rounding of the coordinates costs at the optimum is of second order, and at a cusp of first.
+        optimal = tuple(np.clip(best - s, 0.0, 1.0).tolist())
+        return BoxFunction(partial(_mirrored, self._form, s), partial(replace, known, optimal_action=optimal))
+
+
+# Not a function inside of the draw: what is saved of a run while it runs has to be pickled.
+def _mirrored(form: ClosedForm, s: Float[np.ndarray, " d"], X: Points) -> Values:
+    """The values at `X + s`, mirrored at the faces of the unit cube."""
+    Y = np.abs(X + s)
+    return form.evaluate(np.where(Y > 1, 2 - Y, Y))

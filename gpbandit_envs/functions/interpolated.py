@@ -19,8 +19,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from gpbandit_envs.arguments import positive_int, positive_number
-from gpbandit_envs.functions.arm_sets import lattice
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms, lattice
 from gpbandit_envs.gp.kernels import SE, Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
 

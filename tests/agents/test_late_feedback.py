@@ -19,8 +19,7 @@ from agents.few_batches.bpe import doubling_lengths, growing_lengths
 from agents.few_batches.bpe_delay import extended_lengths
 from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from tests.agents.play import begun, features, gram, noisy, play
 from tests.reference import policies
 from tests.reference.posterior import dense

@@ -11,8 +11,7 @@ import agents
 from agents import Feedback, Pending
 from agents.core.gp_settings import centred, uncentred
 from gpbandit_envs.gp import SE
-from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from tests.contracts.test_agents import CASES, LEARNERS, REQUIRES, make
 
 C = 4.0

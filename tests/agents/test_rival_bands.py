@@ -14,8 +14,7 @@ from agents import BoundInputs, Feedback
 from agents.exact.dual_mixture import SlackMixture
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.problem import Approximation, InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import Approximation, InitialData, NoiseTails, Problem
 from leaderboards.audit.measure import guarantee_status
 from tests.agents.play import begun, gram, noisy, play
 from tests.reference.posterior import dense

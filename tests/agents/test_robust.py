@@ -16,8 +16,7 @@ from agents.few_batches.rgp_pe import rare_switching
 from gpbandit_envs.corruption import as_corruption
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from leaderboards import run
 from leaderboards.audit.measure import guarantee_status
 from tests.agents.play import begun, features, gram, noisy, play

@@ -16,8 +16,7 @@ from agents.core.widths import WidthContext
 from agents.sketched.base import least_oversampling
 from agents.sketched.theory import BKBTheorem2, CorrectedBKB, bkb_bound
 from gpbandit_envs.gp import SE, Matern
-from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from leaderboards.audit.measure import guarantee_status
 from tests.agents.play import noisy, play
 

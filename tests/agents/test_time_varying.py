@@ -13,8 +13,7 @@ import agents
 from agents import Feedback, Pending
 from agents.core.widths import InformationGain
 from gpbandit_envs.gp import SE
-from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from leaderboards.audit.measure import guarantee_status
 from leaderboards.play.protocol_checks import incompatibility
 from tests.agents.play import begun

@@ -12,8 +12,7 @@ from scipy.optimize import check_grad, minimize
 from scipy.stats import qmc
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.functions.arm_sets import even_arms, lattice
-from gpbandit_envs.functions.base import BoxFunction
+from gpbandit_envs.functions.base import BoxFunction, even_arms, lattice
 from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm, deceptive
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.interpolated import InterpolatedArms

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpbandit_envs.noise import ArmNoise, GaussianNoise, Noise, StudentTNoise, TableNoise, as_noise
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import NoiseTails
 
 SPECS: list[dict[str, Any]] = [
     {"name": "gaussian", "std": 0.3},

@@ -22,7 +22,7 @@ from gymnasium.utils.env_checker import check_env
 import gpbandit_envs
 from gpbandit_envs import problem_of
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.functions.arm_sets import lattice
+from gpbandit_envs.functions.base import lattice
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.noise import GaussianNoise, TableNoise
 from gpbandit_envs.own import pinned

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.envs.misspecified import rescale_lengthscales
+from gpbandit_envs.envs.options import rescale_lengthscales
 from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
-from gpbandit_envs.problem import Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import NoiseTails, Problem
 
 
 def make_problem(name: str = "RKHS", **kwargs: Any) -> Problem:

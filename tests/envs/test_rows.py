@@ -15,8 +15,8 @@ from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.envs.options import composed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.functions.base import FixedArms
+from gpbandit_envs.functions.closed_forms import MOST_SHIFT
 from gpbandit_envs.functions.rows import Rows, set_apart
-from gpbandit_envs.functions.shifted import MOST_SHIFT
 from gpbandit_envs.gp import SE
 from gpbandit_envs.noise import ArmNoise, GaussianNoise, TableNoise
 

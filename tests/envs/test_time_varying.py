@@ -12,7 +12,7 @@ import pytest
 
 from gpbandit_envs import problem_of
 from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv
-from gpbandit_envs.functions.arm_sets import even_arms
+from gpbandit_envs.functions.base import even_arms
 from gpbandit_envs.functions.time_varying import ChangePointArms, DriftingGP
 from gpbandit_envs.gp import SE
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback

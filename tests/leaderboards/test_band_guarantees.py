@@ -16,8 +16,7 @@ from agents.few_batches.theory import OfflineTheorem
 from agents.sketched.base import least_oversampling
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
-from gpbandit_envs.problem import InitialData, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from leaderboards.audit.measure import guarantee_status
 from leaderboards.audit.report import audit_band
 

@@ -9,8 +9,7 @@ import agents
 from agents import Sketch
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
-from gpbandit_envs.problem import Knowledge, Problem
-from gpbandit_envs.tails import NoiseTails
+from gpbandit_envs.problem import Knowledge, NoiseTails, Problem
 from leaderboards.audit.measure import (
     BAND_COLUMNS,
     SKETCH_COLUMNS,
