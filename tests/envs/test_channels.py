@@ -30,25 +30,6 @@ def deliveries(found: Queue, costs: list[float]) -> list[list[int]]:
 @pytest.mark.parametrize(
     "text",
     [
-        "on_request",
-        "batch:4",
-        "delay:0",
-        "delay:7",
-        "geometric:2.5",
-        "poisson:0.5",
-        "workers:3",
-        "pareto:1.5,2",
-        "batch:1234567",
-        "geometric:33.33333333",
-    ],
-)
-def test_text_round_trip(text: str) -> None:
-    assert as_channel(text).text == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "",
         "never",
         "on_request:2",
@@ -71,9 +52,9 @@ def test_bad_texts_say_what_was_expected(text: str) -> None:
     ("text", "values"),
     [
         ("on_request", {"name": "on_request"}),
-        ("batch:4", {"name": "batch", "size": 4}),
+        ("batch:1234567", {"name": "batch", "size": 1234567}),
         ("delay:5", {"name": "delay", "steps": 5}),
-        ("geometric:5", {"name": "geometric", "mean": 5}),
+        ("geometric:33.33333333", {"name": "geometric", "mean": 33.33333333}),
         ("poisson:2.5", {"name": "poisson", "mean": 2.5}),
         ("pareto:1.5,2", {"name": "pareto", "shape": 1.5, "scale": 2}),
         ("pareto:1.5,1", {"name": "pareto", "shape": 1.5}),
