@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +30,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptAudit, KeptRun, trace_digest
 from leaderboards.store.manifest import MANIFEST, Manifest, PublishedFile, Source, write_manifest
-from leaderboards.store.run_file import SUFFIX, Row, RunEntry, results_in, write_rows
+from leaderboards.store.run_file import SUFFIX, Row, RunEntry, content_of, results_in
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
@@ -296,12 +295,11 @@ def _published(run: RunEntry, kept: KeptRun | None, instances: Mapping[str, RunE
 def _write_agent(folder: Path, stem: str, rows: Iterable[Row], source: Source) -> tuple[str, PublishedFile]:
     """Write the runs of one agent; the bytes depend on the runs alone. Returns the file's name and its line."""
     ordered = sorted(rows, key=lambda row: (row.entry.spec.task, row.entry.spec.repetition))
-    path = folder / f"{stem}{SUFFIX}"
-    write_rows(path, ordered, small=True)
-    content = path.read_bytes()
+    content = content_of(ordered, small=True)
     sha256 = hashlib.sha256(content).hexdigest()
     name = f"{stem}-{sha256[:8]}{SUFFIX}"  # no file of the manifest that is there is written over
-    os.replace(path, path.with_name(name))
+    with written_whole(folder / name) as temporary:
+        temporary.write_bytes(content)
     label = ordered[0].entry.spec.agent.label
     return name, PublishedFile(agent=label, sha256=sha256, bytes=len(content), runs=len(ordered), source=source)
 

@@ -16,7 +16,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +40,7 @@ from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import trace_digest
 from leaderboards.store.manifest import MANIFEST, Source
-from leaderboards.store.run_file import FileError, RunEntry, first_error, rows_in, write_rows
+from leaderboards.store.run_file import first_error
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_since
 from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
@@ -146,7 +145,7 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     shutil.rmtree(new, ignore_errors=True)  # of a command that was stopped
     new.mkdir(parents=True)
     submitted = [_submitted(ref, new / _CODE) for ref in played.values()]
-    _pack_done(store, new / _RESULTS)
+    exchange.pack(directory, new / _RESULTS, "done")  # others have no numbers, and nobody would play them again
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (new / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
     (new / _TEXT).write_text(_text(directory, folder.name, suite, submitted, len(done)), encoding="utf-8")
@@ -172,27 +171,6 @@ def _put(new: Path, folder: Path) -> None:
     for name in (_RESULTS, LIST):
         os.replace(new / name, folder / name)
     new.rmdir()
-
-
-def _pack_done(store: Store, archive: Path) -> None:
-    """Pack the done runs of a folder: others have no numbers, and nobody would play them again to check."""
-    files: dict[str, list[RunEntry]] = {}
-    for run in store.entries().values():
-        if run.status == "done":
-            files.setdefault(run.file, []).append(run)
-    suite = store.suite()
-    assert suite is not None  # else there is nothing to submit
-    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        done = Store(scratch)
-        done.runs_directory.mkdir()
-        done.write_suite(suite)
-        for name, runs in files.items():
-            try:
-                write_rows(done.runs_directory / name, rows_in(store.path(runs[0]), runs))
-            except FileError as error:
-                raise StoreError(f"{store.path(runs[0])} is damaged ({error}): run the suite again") from None
-        exchange.copy_audits(store.directory, done.directory, done.keys())
-        exchange.pack(done.directory, archive)
 
 
 def _left_out(store: Store) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.atomic import written_whole
+from leaderboards.play.record import Status
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import MOST_JSON, StoreError, open_json
 from leaderboards.store.note import noted, write_note
@@ -27,14 +28,14 @@ from leaderboards.store.run_file import (
     SUBMITTED,
     SUFFIX,
     FileError,
+    Row,
     RunEntry,
+    content_of,
     open_table,
-    read_runs,
-    results_in,
+    read_traced,
     rows_in,
-    write_rows,
 )
-from leaderboards.store.store import AUDITS, Store, best
+from leaderboards.store.store import AUDITS, Store, best, by_file
 from leaderboards.text import visible
 
 __all__ = ["MergeResult", "add", "check_members", "copy_audits", "merge", "pack"]
@@ -63,76 +64,74 @@ class MergeResult:
 def merge(sources: Iterable[Path], target: Path) -> MergeResult:
     """Copy the runs of `sources`, shards of one suite, into `target`, with audits, provenance and the board they name.
 
+    Of several records of a run the one that counts is copied, see `leaderboards.store.store.best`.
+
     Raises:
         StoreError: if a source holds no results, or those of another suite, or not all folders name the same board.
         OSError: if a file cannot be read, or `target` cannot be written.
     """
-    sources = list(sources)
-    for source in sources:
-        if not (source / "runs").is_dir():
-            raise StoreError(f"{source} holds no results: expected a folder that `gpbandit run SUITE --out` was given")
-    store = Store(target)
+    stores, store = [Store(source) for source in sources], Store(target)
+    for source in stores:
+        if not source.runs_directory.is_dir():
+            raise StoreError(
+                f"{source.directory} holds no results: expected a folder that `gpbandit run SUITE --out` was given"
+            )
     before = store.entries()
-    against = _one_board([*sources, target] if before or noted(target) is not None else sources)
-    for source in sources:
-        _adopt_suite(Store(source).suite(), store)
+    against = _one_board([*stores, store] if before or noted(target) is not None else stores)
+    for source in stores:
+        _adopt_suite(source.suite(), store)
     if against is not None:  # before any run, so that a merge that was interrupted can go on
         write_note(target, against)
-    found, new, rejected = set[str](), set[str](), []
-    copied: list[tuple[Path, list[tuple[RunEntry, str]]]] = []
-    for source in sources:
-        files: dict[str, list[RunEntry]] = {}
-        names: dict[str, str] = {}
-        for path in results_in(source / "runs"):
-            try:
-                files[path.name] = _readable_runs(path)
-            except FileError as error:
-                rejected.append(f"{path}: {error}")
-                continue
-            names[path.name] = _copy(path.read_bytes(), path.name, store)
-        counting = best(files.values())
-        found |= counting.keys()
-        new |= {key for key, run in counting.items() if _improves(run, before.get(key))}
-        copied.append((source, [(run, names[run.file]) for run in counting.values()]))
+    counting = best([list(before.values()), *(list(source.entries().values()) for source in stores)])
+    for source in stores:
+        chosen = [run for key, run in source.entries().items() if counting[key] is run]
+        for run in chosen:
+            (target / _audit(run.key)).unlink(missing_ok=True)  # of an earlier record
+        for rows in source.rows(chosen):
+            _put(rows, store, SUBMITTED if rows[0].entry.submitted else "merged-")
     store.write_cache()
-    for key in new:  # once: of an earlier record
-        (target / _audit(key)).unlink(missing_ok=True)
-    ours = Provenance(target)
-    for source, records in copied:
-        theirs = Provenance(source)
+    here, ours = store.entries(), Provenance(target)
+    for source in stores:
         # Audit and provenance belong to one record: they are adopted only where that is the one that counts here.
-        pairs = [(run, here) for run, name in records if (here := _counting(store, run, name)) is not None]
-        copy_audits(source, target, (run.key for run, _ in pairs))
-        ours.adopt(theirs, [(run, here) for run, here in pairs if theirs.standing(run) != "local"])
-    return MergeResult(len(new), len(found - new), tuple(rejected))
+        same = [(run, here[key]) for key, run in source.entries().items() if _is_same(source, store, key)]
+        copy_audits(source.directory, target, (run.key for run, _ in same))
+        ours.adopt(Provenance(source.directory), same)
+    new = {key for key, run in counting.items() if _improves(run, before.get(key))}
+    found = {key for source in stores for key in source.entries()}
+    return MergeResult(len(new), len(found - new))
 
 
-def pack(directory: Path, archive: Path) -> int:
-    """Pack the results of `directory`, with a hash of every file, for `add` on another machine; returns their number.
+def pack(directory: Path, archive: Path, *statuses: Status) -> int:
+    """Pack the runs of `directory` that ended so, or all, for `add` on another machine; returns their number.
 
-    Audits of the runs are packed with them.
+    Their audits are packed with them, and a hash of every file.
 
     Raises:
-        StoreError: if there is nothing to pack.
+        StoreError: if there is nothing to pack, or a file turns out to be damaged.
         OSError: if the archive cannot be written.
     """
     store = Store(directory)
-    runs = store.keys()
+    runs = store.keys(*statuses)
     if not runs:
         raise StoreError(f"{directory} holds no readable run to pack")
     store.suite()  # a damaged one is set aside
-    paths = {path.name: path for path in [*results_in(store.runs_directory), directory / _SUITE]}
-    paths |= {_audit(key): directory / _audit(key) for key in sorted(runs)}
-    paths = {name: path for name, path in paths.items() if path.exists()}
-    listed = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
+    listed: dict[str, str] = {}
     with (
         written_whole(archive) as temporary,
-        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED, strict_timestamps=False) as packed,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as packed,
     ):
+
+        def put(name: str, content: bytes) -> None:
+            listed[name] = hashlib.sha256(content).hexdigest()
+            packed.writestr(name, content)
+
+        for rows in store.rows(store.entry(key) for key in sorted(runs)):
+            put(rows[0].entry.file, content_of(rows))
+        for name in [_SUITE, *(_audit(key) for key in sorted(runs))]:
+            if (directory / name).exists():
+                put(name, (directory / name).read_bytes())
         listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
         packed.writestr(_LIST, json.dumps(listing, indent=1))
-        for name, path in paths.items():
-            packed.write(path, name)
     return len(runs)
 
 
@@ -184,12 +183,8 @@ def add(archive: Path, directory: Path) -> MergeResult:
         for key in new:  # first, so that no run comes without its audit if this is interrupted
             (directory / _audit(key)).unlink(missing_ok=True)  # of an earlier record
             _put_audit(directory, key, audits.get(_audit(key)))
-        for name in sorted({run.file for run in new.values()}):
-            chosen = Path(scratch) / f"chosen{SUFFIX}"
-            # A file may hold other runs too, which are not to be added.
-            write_rows(chosen, rows_in(Path(scratch) / name, [run for run in new.values() if run.file == name]))
-            content = chosen.read_bytes()
-            _copy(content, f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}", store)
+        for name, runs in by_file(new.values()).items():
+            _put(rows_in(Path(scratch) / name, runs), store, SUBMITTED)
     if new:
         # Read only now: a `gpbandit verify` may have marked runs meanwhile.
         Provenance(directory).add_submitted(new, archive.name)
@@ -230,7 +225,8 @@ def _opened(
                         with open_table(path):
                             audits[name] = content
                     else:
-                        files[path.name] = _readable_runs(path)
+                        files[path.name] = read_traced(path)
+                        rows_in(path, files[path.name])  # all of it can be read
                 except FileError as error:
                     rejected.append(f"{name!r}: {error}")
     except FileNotFoundError:
@@ -286,60 +282,37 @@ def _improves(run: RunEntry, known: RunEntry | None) -> bool:
     return known is None or (run.status == "done" and known.status != "done")
 
 
-def _counting(store: Store, run: RunEntry, file: str) -> RunEntry | None:
-    """The entry that counts in `store` for this run, if it is the record that now is in `file`, or a copy of it."""
-    here = store.entry(run.key)
-    if here.file == file:
-        return here
-    if here.model_copy(update={"file": run.file}) != run:
-        return None
-    try:
-        theirs, ours = (rows_in(store.runs_directory / name, [run])[0].trace for name in (file, here.file))
-    except FileError:  # the next reader of the run sets the file aside
-        return None
-    return here if ours is not None and theirs is not None and ours.equals(theirs) else None
+def _is_same(source: Store, store: Store, key: str) -> bool:
+    """Whether both folders have the same record of a run."""
+    (one, kept), (other, kept_here) = ((folder.entry(key), folder.kept(key)) for folder in (source, store))
+    if (one.status, one.finished) != (other.status, other.finished):
+        return False
+    return (kept and kept.digest) == (kept_here and kept_here.digest)
 
 
-def _readable_runs(path: Path) -> list[RunEntry]:
-    """The runs of a results file, all of whose data can be read."""
-    runs = read_runs(path)
-    if any(run.rows and not run.traced for run in runs):
-        raise FileError("a run without its trace")
-    rows_in(path, runs)
-    return runs
-
-
-def _copy(content: bytes, name: str, store: Store) -> str:
-    """Write a results file, beside another of that name if there is one; returns the name that it has now."""
-    target = store.runs_directory / name
-    if target.exists():
-        if target.read_bytes() == content:
-            return name
-        target = target.with_name(f"{target.stem}-{hashlib.sha256(content).hexdigest()[:8]}{SUFFIX}")
-    with written_whole(target) as temporary:
+def _put(rows: Sequence[Row], store: Store, begins: str) -> None:
+    """Write rows from elsewhere under a name that follows from their content, so that they replace no others."""
+    content = content_of(rows)
+    name = f"{begins}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}"
+    with written_whole(store.runs_directory / name) as temporary:
         temporary.write_bytes(content)
-    return target.name
 
 
-def _one_board(folders: Sequence[Path]) -> str | None:
+def _one_board(stores: Sequence[Store]) -> str | None:
     """The board that all of these folders were played against; None for none.
 
     Raises:
         StoreError: if they differ, or a note is damaged.
     """
-    notes = {folder: noted(folder) for folder in folders}
-    for folder, against in notes.items():
-        first = folders[0]
-        if against != notes[first]:
+    notes = [(store.directory, noted(store.directory)) for store in stores]
+    for folder, against in notes:
+        if against != notes[0][1]:
+            one, other = ("no board" if name is None else f"the board {name!r}" for name in (notes[0][1], against))
             raise StoreError(
-                f"{first} was played against {_words(notes[first])} and {folder} against {_words(against)}: expected "
-                "folders that were played against the same one"
+                f"{notes[0][0]} was played against {one} and {folder} against {other}: expected folders that were "
+                "played against the same one"
             )
-    return notes[folders[0]] if folders else None
-
-
-def _words(against: str | None) -> str:
-    return "no board" if against is None else f"the board {against!r}"
+    return notes[0][1] if notes else None
 
 
 def _adopt_suite(theirs: Suite | None, target: Store) -> None:

@@ -6,9 +6,9 @@ import logging
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.store.intact import open_json, read_limited, seal_json, set_aside
@@ -23,28 +23,7 @@ TrustLevel = Literal["local", "submitted", "verified"]
 """How far a record is to be trusted."""
 
 
-class _Source(BaseModel):
-    """Where a run was added from, and when (seconds since 1970)."""
-
-    archive: str
-    added: float
-
-
-class _Verification(BaseModel):
-    """When a record was verified, and which record: the name of its file and when it finished."""
-
-    when: float
-    file: str
-    finished: float
-
-
-class _Content(BaseModel):
-    """The content of `provenance.json`, by key of the run."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    submitted: dict[str, _Source] = Field(default_factory=dict)
-    verified: dict[str, _Verification] = Field(default_factory=dict)
+_CONTENT = TypeAdapter(dict[Literal["submitted", "verified"], dict[str, dict[str, str | float]]])
 
 
 class Provenance:
@@ -65,34 +44,35 @@ class Provenance:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "provenance.json"
+        # By key of the run: the archive and when it was added; when a record was verified, its file and when it ended.
+        self._content: Any = {"submitted": {}, "verified": {}}
         try:
-            self._content = _Content.model_validate(open_json(read_limited(self._path)))
-            return
+            self._content |= _CONTENT.validate_python(open_json(read_limited(self._path)))
         except FileNotFoundError:
             pass
         except ValueError as error:
             reason = first_error(error) if isinstance(error, ValidationError) else str(error)
             said = set_aside(self._path, reason)
             _log.warning("%s: what it said is verified has to be verified again", said)
-        self._content = _Content()
 
     def standing(self, run: RunEntry) -> TrustLevel:
         """Trust level of a record."""
-        if self._verification(run) is not None:
+        found = self._content["verified"].get(run.key, {})
+        if (found.get("file"), found.get("finished")) == (run.file, run.finished):
             return "verified"
         return "submitted" if run.submitted else "local"
 
     def add_submitted(self, keys: Iterable[str], archive: str) -> None:
         """Record that these runs were added from `archive`."""
-        for key in keys:
-            self._content.submitted[key] = _Source(archive=visible(archive), added=time.time())
+        self._content["submitted"] |= {key: {"archive": visible(archive), "added": time.time()} for key in keys}
         self._write()
 
     def add_verified(self, runs: Iterable[RunEntry]) -> None:
         """Record that these records were verified."""
         now = time.time()
-        for run in runs:
-            self._content.verified[run.key] = _Verification(when=now, file=run.file, finished=run.finished)
+        self._content["verified"] |= {
+            run.key: {"when": now, "file": run.file, "finished": run.finished} for run in runs
+        }
         self._write()
 
     def adopt(self, other: Provenance, runs: Iterable[tuple[RunEntry, RunEntry]]) -> None:
@@ -102,26 +82,16 @@ class Provenance:
             other: That of the folder they come from.
             runs: Each record as it was there, and as it is here.
         """
-        changed = False
+        submitted, verified = self._content["submitted"], self._content["verified"]
         for theirs, ours in runs:
-            source, verification = other._content.submitted.get(ours.key), other._verification(theirs)
-            if source is not None and ours.submitted and ours.key not in self._content.submitted:
-                self._content.submitted[ours.key] = source
-                changed = True
-            if verification is not None and self._verification(ours) is None:
-                here = _Verification(when=verification.when, file=ours.file, finished=ours.finished)
-                self._content.verified[ours.key] = here
-                changed = True
-        if changed:
+            if ours.submitted and ours.key in other._content["submitted"]:
+                submitted.setdefault(ours.key, other._content["submitted"][ours.key])
+            if other.standing(theirs) == "verified" != self.standing(ours):
+                here = {"file": ours.file, "finished": ours.finished}
+                verified[ours.key] = other._content["verified"][ours.key] | here
+        if submitted or verified:
             self._write()
-
-    def _verification(self, run: RunEntry) -> _Verification | None:
-        """The verification of this very record."""
-        found = self._content.verified.get(run.key)
-        if found is None or (found.file, found.finished) != (run.file, run.finished):
-            return None
-        return found
 
     def _write(self) -> None:
         with written_whole(self._path) as temporary:
-            temporary.write_bytes(seal_json(self._content.model_dump(mode="json"), indent=1))
+            temporary.write_bytes(seal_json(self._content, indent=1))

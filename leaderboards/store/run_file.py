@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import Field, FiniteFloat, PlainSerializer, PlainValidator, ValidationError, model_validator
+from pydantic import BaseModel, Field, FiniteFloat, PlainSerializer, PlainValidator, ValidationError, model_validator
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
@@ -47,13 +47,14 @@ __all__ = [
     "NewerFileError",
     "Row",
     "RunEntry",
-    "Seeds",
+    "content_of",
     "entries_of",
     "entry_table",
     "first_error",
     "open_table",
     "read_kept",
     "read_runs",
+    "read_traced",
     "read_traces",
     "results_in",
     "row_of",
@@ -113,13 +114,6 @@ class NewerFileError(FileError):
 # ---- entries of runs ----
 
 
-class Seeds(Stored):
-    """Seeds of a run: the root of all streams, and the one that the environment was reset with."""
-
-    root: int
-    env: int
-
-
 def _to_spec(value: Any) -> RunSpec:
     return value if isinstance(value, RunSpec) else RunSpec.from_dict(value)
 
@@ -137,7 +131,7 @@ class RunEntry(Stored):
         tries: How often it was tried.
         resumed: How often it went on from a checkpoint.
         finished: Seconds since 1970.
-        seeds: Root seed and the environment's.
+        seeds: The root of all streams, and that with which the environment was reset: `root`, `env`.
         facts: Certified numbers of the instance.
         data: Where the instance comes from.
         columns: Names of the columns of its trace.
@@ -156,7 +150,7 @@ class RunEntry(Stored):
     tries: int
     resumed: int
     finished: FiniteFloat = Field(ge=0, le=_LATEST)
-    seeds: Seeds
+    seeds: dict[str, int]
     facts: dict[Text, float]
     data: InstanceData
     columns: list[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]]
@@ -223,7 +217,7 @@ def row_of(record: RunRecord) -> Row:
         tries=record.tries,
         resumed=record.resumed,
         finished=time.time(),
-        seeds=Seeds(root=record.spec.seed, env=env_seed(record.spec)),
+        seeds={"root": record.spec.seed, "env": env_seed(record.spec)},
         facts=record.facts,
         data=record.data,
         columns=list(record.trace.columns),
@@ -233,17 +227,18 @@ def row_of(record: RunRecord) -> Row:
     return Row(entry, keep(record.spec, record.trace) if record.status == "done" else None, record.trace)
 
 
-def write_rows(path: Path, rows: Sequence[Row], *, small: bool = False) -> None:
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Write `rows` to `path`, whole or not at all.
-
-    Args:
-        path: The file.
-        rows: The runs.
-        small: Whether to take the time to make the file small.
 
     Raises:
         OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
     """
+    with written_whole(path) as temporary:
+        temporary.write_bytes(content_of(rows))
+
+
+def content_of(rows: Sequence[Row], *, small: bool = False) -> bytes:
+    """The content of a file of `rows`; with `small` it takes the time to be small."""
     table = entry_table([row.entry for row in rows])
     kept = [None if row.kept is None else _kept_values(row.kept) for row in rows]
     for name, kind in _KEPT.items():
@@ -253,7 +248,7 @@ def write_rows(path: Path, rows: Sequence[Row], *, small: bool = False) -> None:
         parts = [trace[name].to_numpy() if name in trace else None for trace in traces]
         kind = pa.from_numpy_dtype(np.result_type(*(part.dtype for part in parts if part is not None)))
         table = table.append_column(TRACE + name, pa.array(parts, pa.list_(kind)))
-    write_table(path, table.replace_schema_metadata({_METADATA: str(_SCHEMA).encode()}), small=small)
+    return _packed(table.replace_schema_metadata({_METADATA: str(_SCHEMA).encode()}), small)
 
 
 def entry_table(entries: Sequence[RunEntry]) -> pa.Table:
@@ -275,28 +270,29 @@ def _kept_values(run: KeptRun) -> dict[str, Any]:
     }
 
 
-def write_table(path: Path, table: pa.Table, *, small: bool = False) -> None:
+def write_table(path: Path, table: pa.Table) -> None:
     """Write `table` to `path`, whole or not at all, with its digest.
 
     Raises:
         OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
     """
+    with written_whole(path) as temporary:
+        temporary.write_bytes(_packed(table))
+
+
+def _packed(table: pa.Table, small: bool = False) -> bytes:
     content = pa.BufferOutputStream()
     options: dict[str, Any] = {}
     if small:
         curves = [f"{name}.list.element" for name in KEPT]
-        coded = [leaf for leaf in _leaves(table.schema) if leaf not in curves]
+        leaves = [field.name + (".list.element" if pa.types.is_list(field.type) else "") for field in table.schema]
+        coded = [leaf for leaf in leaves if leaf not in curves]
         options = {"compression_level": 19, "use_byte_stream_split": curves, "use_dictionary": coded}
     # Without the schema that Arrow would keep beside its own, in every file of a short run.
     with pq.ParquetWriter(content, table.schema, compression="zstd", store_schema=False, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(dict(table.schema.metadata or {}))
-    with written_whole(path) as temporary:
-        temporary.write_bytes(seal_parquet(content.getvalue().to_pybytes()))
-
-
-def _leaves(schema: pa.Schema) -> list[str]:
-    return [field.name + (".list.element" if pa.types.is_list(field.type) else "") for field in schema]
+    return seal_parquet(content.getvalue().to_pybytes())
 
 
 # ---- reading ----
@@ -323,9 +319,7 @@ def read_runs(path: Path) -> list[RunEntry]:
             if not (pa.types.is_integer(element) or pa.types.is_floating(element) or pa.types.is_boolean(element)):
                 raise FileError(f"column {name.removeprefix(TRACE)}: expected numbers, got {element}")
         table = file.read(columns=list(_ENTRY), use_threads=False)
-    runs = [
-        run.model_copy(update={"file": path.name, "traced": bool(traced) or not run.rows}) for run in entries_of(table)
-    ]
+    runs = entries_of(table, [path.name] * len(table), bool(traced))
     for run in runs:
         missing = [name for name in run.columns if traced and run.rows and TRACE + name not in schema.names]
         if missing:
@@ -335,15 +329,24 @@ def read_runs(path: Path) -> list[RunEntry]:
     return runs
 
 
-def entries_of(table: pa.Table) -> list[RunEntry]:
-    """The entries of runs, from their columns.
+def read_traced(path: Path) -> list[RunEntry]:
+    """The same of a file that was not published: all runs have their traces."""
+    runs = read_runs(path)
+    if not all(run.traced for run in runs):
+        raise FileError("a run without its trace, as published ones are")
+    return runs
+
+
+def entries_of(table: pa.Table, files: Sequence[str], traced: bool = True) -> list[RunEntry]:
+    """The entries of runs, from their columns, the files that they are in, and whether these hold traces.
 
     Raises:
         FileError: if they do not describe runs.
     """
     try:
         _check_texts(table)
-        return [_entry(values) for values in table.select([n for n in _ENTRY if n in table.column_names]).to_pylist()]
+        values = table.select([name for name in _ENTRY if name in table.column_names]).to_pylist()
+        return [_entry({**one, "file": file, "traced": traced or not one["rows"]}) for one, file in zip(values, files)]
     except ValidationError as error:
         raise FileError(f"a row does not describe its run ({first_error(error)})") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -352,27 +355,18 @@ def entries_of(table: pa.Table) -> list[RunEntry]:
 
 def _entry(values: dict[str, Any]) -> RunEntry:
     nested = {name: json.loads(values[name]) for name in ("spec", "seeds", "facts") if name in values}
-    shared = {"data": _shared_data(values["data"]), "origin": _shared_origin(values["origin"])}
+    shared = {"data": _shared(InstanceData, values["data"]), "origin": _shared(Origin, values["origin"])}
     return RunEntry.model_validate({**values, **nested, **shared})
 
 
 @functools.lru_cache(maxsize=4096)
-def _shared_data(text: str) -> InstanceData:
-    """Where an instance with this JSON form comes from, which all agents share."""
-    return InstanceData.model_validate(json.loads(text))
-
-
-@functools.lru_cache(maxsize=64)
-def _shared_origin(text: str) -> Origin:
-    return Origin.model_validate(json.loads(text))
+def _shared(kind: type[BaseModel], text: str) -> BaseModel:
+    """What many runs have in common: the instance of all agents, the machine of all runs."""
+    return kind.model_validate(json.loads(text))
 
 
 def _check_texts(table: pa.Table) -> None:
-    """Check that the texts of a table, of which a file may hold one for many rows, are not too long together.
-
-    Raises:
-        ValueError: if they are.
-    """
+    """Check that the texts of a table, of which a file may hold one for many rows, are not too long together."""
     size = 0
     for column in table.columns:
         for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
@@ -443,8 +437,7 @@ def read_traces(
 
 def _vectors(table: pa.Table, name: str, kind: type | None = None) -> Callable[[int], np.ndarray]:
     """The function that gives the list in a row of a column; empty where that is null."""
-    column = table.column(name).combine_chunks()
-    array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    array = table.column(name).combine_chunks()
     ends, values = array.offsets.to_numpy(), array.values.to_numpy(zero_copy_only=False)
     values = values if kind is None else values.astype(kind)
     return lambda i: values[ends[i] : ends[i + 1]]

@@ -26,7 +26,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,20 +45,23 @@ from leaderboards.store.run_file import (
     SUFFIX,
     FileError,
     NewerFileError,
+    Row,
     RunEntry,
     entries_of,
     entry_table,
     open_table,
     read_kept,
     read_runs,
+    read_traced,
     read_traces,
     results_in,
     row_of,
+    rows_in,
     write_rows,
     write_table,
 )
 
-__all__ = ["AUDITS", "SCRATCH", "Store", "StoreError", "StoreView", "SuiteLostError", "best"]
+__all__ = ["AUDITS", "SCRATCH", "Store", "StoreError", "StoreView", "SuiteLostError", "best", "by_file"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
@@ -67,21 +69,23 @@ SCRATCH = ".scratch-"
 AUDITS = "audit"
 """Folder of the audits of a results folder, one file a run."""
 
+_CACHE = "entries.cache"
+_CACHED = ("file", "size", "changed")  # its columns beside those of the entries
 _NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
 _STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
-# What is written in which folder, and so may be left there half written: the folder may hold the user's own files.
-_WRITTEN = {
-    "": r"(suite|manifest|provenance|against|fingerprints)\.json|entries\.cache",
-    "runs": r".+\.parquet",
-    AUDITS: r".+\.parquet",
-    "checkpoints": r"[0-9a-f]{32}\.pickle",
-}
-_RANDOM = r"\.[0-9a-f]{12}"  # what `gpbandit_envs.atomic.written_whole` puts between the name and `TEMPORARY`
-_SCRATCH = re.compile(re.escape(SCRATCH) + r"[a-z0-9_]{8}")  # as `tempfile` names folders
+# What a killed harness leaves: the names that `gpbandit_envs.atomic` and `tempfile` give, in a folder that may hold
+# files of the user's own.
+_LEFT = re.compile(
+    rf"((suite|manifest|provenance|against|fingerprints)\.json|entries\.cache|(runs|{AUDITS})/.+\.parquet|"
+    rf"checkpoints/[0-9a-f]{{32}}\.pickle)\.[0-9a-f]{{12}}{re.escape(TEMPORARY)}|{re.escape(SCRATCH)}[a-z0-9_]{{8}}"
+)
 _log = logging.getLogger("gpbandit")
 
 Stamp = tuple[int, int]
 """Size and time of change of a file: as long as they stay, so does its content."""
+
+_Files = dict[str, tuple[Stamp, tuple[RunEntry, ...]]]
+"""The entries of files by name, valid while the stamp is the same."""
 
 
 class SuiteLostError(StoreError):
@@ -120,7 +124,10 @@ class StoreView(ABC):
     def traces(
         self, columns: Sequence[str], keys: Collection[str] | None = None
     ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
-        """Runs with columns of their traces, NaN where a run lacks one; without those of which no trace is kept.
+        """Runs with columns of their traces, NaN where a run lacks one; runs that share a file come together.
+
+        Left out are runs of which no trace is kept, and those of a file that has gone or turns out to be damaged, which
+        is set aside.
 
         Args:
             columns: Which columns.
@@ -136,7 +143,7 @@ class StoreView(ABC):
 
         Raises:
             KeyError: if there is no such run, or it has no such column.
-            StoreError: if its trace is not there.
+            StoreError: if its file has gone, or turns out to be damaged and has been set aside, or has no traces.
         """
 
     @abstractmethod
@@ -237,7 +244,9 @@ class Store(StoreView):
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory)
         self._root = self._directory.absolute()
-        self._index = _Index(self.root)
+        self._files: _Files | None = None  # until the folder is scanned
+        self._cached: _Files = {}
+        self._known: Mapping[str, RunEntry] = {}
         self._kept: dict[tuple[str, Stamp], dict[str, KeptRun]] = {}
 
     @property
@@ -310,18 +319,29 @@ class Store(StoreView):
             StoreError: if the folder was published.
         """
         self._check_writable()
-        with written_whole(self._suite_path) as temporary:
+        path = self.root / "suite.json"
+        with written_whole(path) as temporary:
             temporary.write_bytes(seal_json(suite.frozen().model_dump(mode="json"), indent=2))
-        self._suite_path.with_name(self._suite_path.name + DAMAGED).unlink(missing_ok=True)
+        path.with_name(path.name + DAMAGED).unlink(missing_ok=True)
 
     def write_cache(self) -> None:
-        """Write the entries of all runs to one file, from which the folder opens faster.
+        """Write the entries of all runs to one file, from which the folder opens faster, unless that says so already.
 
         Raises:
             OSError: if the folder cannot be written.
         """
-        if self.runs_directory.is_dir() and self.manifest is None:
-            self._index.write_cache()
+        if not self.runs_directory.is_dir() or self.manifest is not None:
+            return
+        self.entries()
+        files = {name: file for name, file in (self._files or {}).items() if file[1]}
+        if files == self._cached:
+            return
+        rows = [(name, *stamp, run) for name, (stamp, runs) in files.items() for run in runs]
+        table = entry_table([run for *_, run in rows])
+        for place, column in enumerate(_CACHED):
+            table = table.append_column(column, pa.array([row[place] for row in rows]))
+        write_table(self.root / _CACHE, table)
+        self._cached = files
 
     def _check_writable(self) -> None:
         if self.manifest is not None:
@@ -329,19 +349,12 @@ class Store(StoreView):
 
     def sweep(self) -> None:
         """Remove what killed harnesses left behind a day ago or longer, by its names: half a file, and progress."""
-        written = [
-            path
-            for folder, name in _WRITTEN.items()
-            for path in (self.root / folder).glob(f"*{TEMPORARY}")
-            if re.fullmatch(f"(?:{name})" + _RANDOM + re.escape(TEMPORARY), path.name) and path.is_file()
-        ]
-        scratch = [path for path in self.root.glob(f"{SCRATCH}*") if _SCRATCH.fullmatch(path.name)]
-        for path in [*written, *(path for path in scratch if path.is_dir() and not path.is_symlink())]:
-            try:
+        for path in [*self.root.glob("*"), *self.root.glob(f"*/*{TEMPORARY}")]:
+            if not _LEFT.fullmatch(path.relative_to(self.root).as_posix()) or path.is_symlink():
+                continue
+            with suppress(OSError):  # its writer was alive after all, or the folder is read-only: both are harmless
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            except OSError:
-                pass  # its writer was alive after all, or the folder is read-only: both are harmless here
 
     # ---- reading ----
 
@@ -355,19 +368,19 @@ class Store(StoreView):
         """
         if self.manifest is not None:
             return self.manifest.suite
-        path = self._suite_path
+        path, named = self.root / "suite.json", self.directory / "suite.json"
         try:
             values = open_json(read_limited(path))
         except FileNotFoundError:
-            aside = path.with_name(path.name + DAMAGED)
-            if not aside.exists():
+            aside = named.with_name(named.name + DAMAGED)
+            if not (self.root / aside.name).exists():
                 return None
             raise SuiteLostError(
                 f"{self.directory} has lost its suite, which was damaged: run the suite again with --out "
-                f"{self.directory}, or remove {self._named(aside)} to see the results without one"
+                f"{self.directory}, or remove {aside} to see the results without one"
             ) from None
         except ValueError as error:
-            said = set_aside(self._named(path), str(error))
+            said = set_aside(named, str(error))
             raise SuiteLostError(
                 f"{said}: run the suite again with --out {self.directory}, which writes it anew"
             ) from None
@@ -375,15 +388,13 @@ class Store(StoreView):
             return parse_suite(values)
         except (ValueError, TypeError) as error:
             raise StoreError(
-                f"{self._named(path)} is as it was written, and gpbandit-envs {__version__} does not understand it: "
+                f"{named} is as it was written, and gpbandit-envs {__version__} does not understand it: "
                 f"{error}. Use the version that wrote it, or another folder"
             ) from None
 
     def rivals(self) -> frozenset[str]:
-        """Keys of the agents of a suite that was published with its runs; none of a folder that is played into."""
-        if self.manifest is None:
-            return frozenset()
-        return frozenset(entry.ref.key for entry in self.manifest.suite.agents)
+        suite = None if self.manifest is None else self.suite()
+        return frozenset() if suite is None else frozenset(entry.ref.key for entry in suite.agents)
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
         """The function that says how far a record is to be trusted: by the manifest, or by `provenance.json` now."""
@@ -392,52 +403,39 @@ class Store(StoreView):
         files = self.manifest.files
         return lambda run: files[run.file].source.standing
 
-    def _named(self, path: Path) -> Path:
-        """A file of the folder, as messages name it."""
-        return self.directory / path.relative_to(self.root)
-
-    @property
-    def _suite_path(self) -> Path:
-        return self.root / "suite.json"
-
     def entries(self) -> Mapping[str, RunEntry]:
-        """Entry of every run, all but its trace, by key; scans the folder for new files."""
-        return self._index.entries(self.manifest)
+        """Entry of every run, all but its trace, by key; scans the folder for new and changed files."""
+        if self.manifest is not None:
+            if self._files is None:
+                self._know({name: ((0, 0), self._published(self.manifest, name)) for name in self.manifest.files})
+            return self._known
+        found = dict(self._scan())
+        before = self._read_cache() if self._files is None else self._files
+        if self._files is None or {name: stamp for name, (stamp, _) in before.items()} != found:
+            self._know(
+                {
+                    name: before[name] if name in before and before[name][0] == stamp else (stamp, self._runs_of(name))
+                    for name, stamp in found.items()
+                }
+            )
+        return self._known
 
     def entry(self, key: str) -> RunEntry:
-        """Entry of a run, all but its trace, as it was last read; for a key not seen so far the folder is scanned.
-
-        Raises:
-            KeyError: if there is no such run.
-        """
-        known = self._index.known
-        return known[key] if key in known else super().entry(key)
+        # For a key that was not seen so far the folder is scanned.
+        return self._known[key] if key in self._known else super().entry(key)
 
     def path(self, run: RunEntry) -> Path:
-        """The file that holds a run."""
         return self.runs_directory / run.file
 
     def kept(self, key: str) -> KeptRun | None:
-        """What is kept of a run besides its trace; None if it is not done, or its numbers make no sense.
-
-        Raises:
-            KeyError: if there is no such run.
-            StoreError: if its file is damaged, or has gone.
-        """
         run = self.entry(key)
-        file = run.file, self._index.stamp(run.file)
+        file = run.file, (self._files or {})[run.file][0]
         if file not in self._kept:
-            with self._reading(run):
+            with self._reading(run.file):
                 self._kept[file] = read_kept(self.path(run))
         return self._kept[file].get(key)
 
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
-
-        Raises:
-            KeyError: if there is no such run, or it has no such column.
-            StoreError: if its file has gone, or turns out to be damaged and has been set aside, or has no traces.
-        """
         run = self.entry(key)
         if not run.traced:
             raise StoreError(f"run {key} is of a board, which keeps no traces: play it again")
@@ -447,14 +445,41 @@ class Store(StoreView):
             raise KeyError(f"run {key} has no column {missing[0]!r}; it has {', '.join(run.columns)}")
         if not run.rows:
             return pd.DataFrame({name: np.zeros(0) for name in wanted})
-        with self._reading(run):
+        with self._reading(run.file):
             ((_, trace),) = read_traces(self.path(run), [run], wanted)
         return pd.DataFrame(trace)
 
+    def rows(self, runs: Iterable[RunEntry]) -> Iterator[list[Row]]:
+        """Whole rows of runs, those of a file together.
+
+        Raises:
+            StoreError: if a file has gone, or turns out to be damaged and has been set aside.
+        """
+        for file, chosen in by_file(runs).items():
+            with self._reading(file):
+                yield rows_in(self.runs_directory / file, chosen)
+
+    def traces(
+        self, columns: Sequence[str], keys: Collection[str] | None = None
+    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+        runs = [self.entry(key) for key in (sorted(self.done_keys()) if keys is None else keys)]
+        return self._traces(columns, [run for run in runs if run.traced])
+
+    def _traces(
+        self, columns: Sequence[str], runs: Sequence[RunEntry]
+    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+        for file, chosen in by_file(runs).items():
+            try:
+                yield from list(read_traces(self.runs_directory / file, chosen, columns))
+            except FileNotFoundError:
+                continue
+            except FileError as error:
+                _log.warning("%s: its runs count as not played", self._set_aside(file, str(error)))
+
     @contextmanager
-    def _reading(self, run: RunEntry) -> Iterator[None]:
-        """Turn what is wrong with the file of a run into an error that says what to do."""
-        path = self._named(self.path(run))
+    def _reading(self, file: str) -> Iterator[None]:
+        """Turn what is wrong with a file of runs into an error that says what to do."""
+        path = self.directory / "runs" / file
         try:
             yield
         except FileNotFoundError:
@@ -462,151 +487,42 @@ class Store(StoreView):
         except FileError as error:
             if self.manifest is not None:
                 raise StoreError(f"{path}: {error}") from None
-            said = self._index.set_aside(run.file, str(error))
-            raise StoreError(f"{said}: run the suite again") from None
+            raise StoreError(f"{self._set_aside(file, str(error))}: run the suite again") from None
 
-    def traces(
-        self, columns: Sequence[str], keys: Collection[str] | None = None
-    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
-        """Runs with columns of their traces, NaN where a run lacks one; runs that share a file come together.
+    # ---- files ----
 
-        A file that turns out to be damaged is set aside; its runs are left out, as are those of a file that has gone,
-        and those without a trace.
+    def _know(self, files: _Files) -> None:
+        self._files, self._known = files, best(runs for _, runs in files.values())
 
-        Args:
-            columns: Which columns.
-            keys: Which runs; by default all that are done.
+    def _set_aside(self, file: str, reason: str) -> str:
+        """Set a file of runs aside, which count as not done from now on; returns what was done, in words."""
+        if self._files is not None and file in self._files:
+            self._know({**self._files, file: (self._files[file][0], ())})
+        return set_aside(self.runs_directory / file, reason)
 
-        Raises:
-            KeyError: if a run does not exist.
-        """
-        files: dict[str, list[RunEntry]] = {}
-        for key in sorted(self.done_keys()) if keys is None else keys:
-            run = self.entry(key)
-            if run.traced:
-                files.setdefault(run.file, []).append(run)
-        return self._read(columns, files)
+    def _scan(self) -> Iterable[tuple[str, Stamp]]:
+        for path in results_in(self.runs_directory):
+            with suppress(FileNotFoundError):
+                found = path.stat()
+                if stat.S_ISREG(found.st_mode):
+                    yield path.name, (found.st_size, found.st_mtime_ns)
 
-    def _read(
-        self, columns: Sequence[str], files: Mapping[str, Sequence[RunEntry]]
-    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
-        for file, runs in files.items():
-            try:
-                found = list(read_traces(self.runs_directory / file, runs, columns))
-            except FileNotFoundError:
-                continue
-            except FileError as error:
-                _log.warning("%s: its runs count as not played", self._index.set_aside(file, str(error)))
-                continue
-            yield from found
-
-
-@dataclass(frozen=True)
-class _File:
-    """Entries of one file, valid while its stamp is the same."""
-
-    stamp: Stamp
-    runs: tuple[RunEntry, ...]
-
-
-class _Index:
-    """Entries of all runs of a results folder, by key; only new and changed files are read.
-
-    The cache is a copy of the index in one file, so that a folder of thousands of files opens at once. What it says of
-    a file counts only while the file's size and time of change are the same.
-
-    Args:
-        directory: The results folder.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self._runs_directory = directory / "runs"
-        self._cache = directory / "entries.cache"
-        self._cached: dict[str, _File] = {}
-        self._files: dict[str, _File] | None = None
-        self.known: Mapping[str, RunEntry] = {}
-
-    def entries(self, manifest: Manifest | None) -> Mapping[str, RunEntry]:
-        """Entry of every run, by key; of a folder that was published, of the files of its manifest."""
-        if manifest is not None:
-            if self._files is None:
-                self._files = {name: _File((0, 0), self._published(manifest, name)) for name in manifest.files}
-                self.known = {run.key: run for file in self._files.values() for run in file.runs}
-            return self.known
-        found = dict(self._scan())
-        before = self._read_cache() if self._files is None else self._files
-        if self._files is None or {name: file.stamp for name, file in before.items()} != found:
-            self._files = {
-                name: before[name] if name in before and before[name].stamp == stamp else _File(stamp, self._read(name))
-                for name, stamp in found.items()
-            }
-            self.known = best(file.runs for file in self._files.values())
-        return self.known
-
-    def stamp(self, name: str) -> Stamp:
-        """The stamp that a file had when it was last looked at."""
-        return (self._files or {})[name].stamp
-
-    def set_aside(self, name: str, reason: str) -> str:
-        """Set the file `name` aside, whose runs count as not done from now on; returns what was done, in words."""
-        if self._files is not None and name in self._files:
-            self._files = {**self._files, name: _File(self._files[name].stamp, ())}
-            self.known = best(file.runs for file in self._files.values())
-        return set_aside(self._runs_directory / name, reason)
-
-    def write_cache(self) -> None:
-        """Write what is there now, unless the cache says so already.
-
-        Raises:
-            OSError: if the folder cannot be written.
-        """
-        self.entries(None)
-        files = {name: file for name, file in (self._files or {}).items() if file.runs}
-        if files == self._cached:
-            return
-        runs = [(name, *file.stamp, run) for name, file in files.items() for run in file.runs]
-        table = entry_table([run for *_, run in runs])
-        for place, column in enumerate(("file", "size", "changed")):
-            table = table.append_column(column, pa.array([run[place] for run in runs]))
-        write_table(self._cache, table)
-        self._cached = files
-
-    def _read_cache(self) -> dict[str, _File]:
+    def _runs_of(self, file: str) -> tuple[RunEntry, ...]:
+        path = self.runs_directory / file
         try:
-            with open_table(self._cache) as file:
-                table = file.read(use_threads=False)
-            names, sizes, times = (table.column(name).to_pylist() for name in ("file", "size", "changed"))
-            found: dict[str, _File] = {}
-            for name, size, changed, run in zip(names, sizes, times, entries_of(table)):
-                before = found[name].runs if name in found else ()
-                found[name] = _File((size, changed), (*before, run.model_copy(update={"file": name})))
-        except OSError:
-            return {}  # the files themselves say the same, only more slowly
-        except (FileError, KeyError) as error:
-            _log.warning("%s: the files of the runs say the same", set_aside(self._cache, str(error)))
-            return {}
-        self._cached = found
-        return found
-
-    def _read(self, name: str) -> tuple[RunEntry, ...]:
-        path = self._runs_directory / name
-        try:
-            runs = read_runs(path)
-            if any(run.rows and not run.traced for run in runs):
-                raise FileError("a run without its trace, as published ones are")
-            return tuple(runs)
+            return tuple(read_traced(path))
         except FileNotFoundError:
-            return ()
+            pass
         except NewerFileError as error:
             _log.warning("%s is left as it is: %s", path, error)
         except FileError as error:
             _log.warning("%s: its runs count as not played", set_aside(path, str(error)))
         return ()
 
-    def _published(self, manifest: Manifest, name: str) -> tuple[RunEntry, ...]:
-        path = self._runs_directory / name
+    def _published(self, manifest: Manifest, file: str) -> tuple[RunEntry, ...]:
+        path = self.runs_directory / file
         try:
-            if hashlib.sha256(path.read_bytes()).hexdigest() != manifest.files[name].sha256:
+            if hashlib.sha256(path.read_bytes()).hexdigest() != manifest.files[file].sha256:
                 raise FileError("it does not have the hash that the manifest states: fetch the folder again")
             return tuple(read_runs(path))
         except FileError as error:
@@ -614,12 +530,29 @@ class _Index:
         except OSError as error:
             raise StoreError(f"{path} cannot be read ({error.strerror}), which the manifest names") from None
 
-    def _scan(self) -> Iterable[tuple[str, Stamp]]:
-        for path in results_in(self._runs_directory):
-            with suppress(FileNotFoundError):
-                found = path.stat()
-                if stat.S_ISREG(found.st_mode):
-                    yield path.name, (found.st_size, found.st_mtime_ns)
+    def _read_cache(self) -> _Files:
+        """What the cache says of files, which counts while their stamps are the same."""
+        try:
+            with open_table(self.root / _CACHE) as opened:
+                table = opened.read(use_threads=False)
+            files, *stamps = (table.column(name).to_pylist() for name in _CACHED)
+            for run, stamp in zip(entries_of(table, files), zip(*stamps)):
+                before = self._cached[run.file][1] if run.file in self._cached else ()
+                self._cached[run.file] = stamp, (*before, run)
+        except OSError:
+            pass  # the files themselves say the same, only more slowly
+        except (FileError, KeyError) as error:
+            self._cached = {}
+            _log.warning("%s: the files of the runs say the same", set_aside(self.root / _CACHE, str(error)))
+        return self._cached
+
+
+def by_file(runs: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
+    """Runs by the name of their file."""
+    files: dict[str, list[RunEntry]] = {}
+    for run in runs:
+        files.setdefault(run.file, []).append(run)
+    return files
 
 
 def best(files: Iterable[Sequence[RunEntry]]) -> dict[str, RunEntry]:

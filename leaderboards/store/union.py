@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import TrustLevel
@@ -48,7 +47,6 @@ class Joined(StoreView):
         return self.store.directory
 
     def suite(self) -> Suite | None:
-        """The suite of the folder, or else the published one."""
         return self.store.suite() or self.board.suite()
 
     def entries(self) -> Mapping[str, RunEntry]:
@@ -59,68 +57,45 @@ class Joined(StoreView):
         own = {run.spec.agent.key for run in here.values()}
         joined = dict(self.board.entries())
         for key in [key for key, run in joined.items() if run.file in self._foreign and run.spec.agent.key in own]:
-            self._say(joined.pop(key).spec.agent)
+            agent = joined.pop(key).spec.agent
+            if agent.key not in self._said:
+                self._said.add(agent.key)
+                _log.warning(
+                    "%s: the board's runs of %r, perhaps another author's, are left out beside those of %s: to be "
+                    "ranked with both, name your module or class otherwise",
+                    agent.label,
+                    agent.id,
+                    self.directory,
+                )
         joined |= {key: run for key, run in here.items() if run.status == "done" or key not in joined}
         self._here, self._joined = here, joined
         return joined
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
-        """The function that says how far a record is to be trusted."""
         stated = {id(store): store.standings() for store in (self.store, self.board)}
         return lambda run: stated[id(self._of(run))](run)
 
     def path(self, run: RunEntry) -> Path:
-        """The file that holds a run."""
         return self._of(run).path(run)
 
     def traces(
         self, columns: Sequence[str], keys: Collection[str] | None = None
     ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
-        """Runs of the folder with columns of their traces; published ones, which have none, are left out.
-
-        Raises:
-            KeyError: if a run does not exist.
-        """
         if keys is None:
             return self.store.traces(columns)
         return self.store.traces(columns, [key for key in keys if self._of(self.entry(key)) is self.store])
 
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """The trace of a run of the folder.
-
-        Raises:
-            KeyError: if there is no such run, or it has no such column.
-            StoreError: if it is a published run, or its file is damaged.
-        """
         return self._of(self.entry(key)).trace(key, columns)
 
     def kept(self, key: str) -> KeptRun | None:
-        """What is kept of a run besides its trace; None if it is not done, or its numbers make no sense.
-
-        Raises:
-            KeyError: if there is no such run.
-            StoreError: if its file is damaged, or has gone.
-        """
         return self._of(self.entry(key)).kept(key)
 
     def rivals(self) -> frozenset[str]:
-        """Keys of the agents whose runs are published and that have no run in the folder."""
         return self.board.rivals() - {run.spec.agent.key for run in self.store.entries().values()}
 
     def against(self) -> str:
-        """The board, as `--against` takes it."""
         return self._against
 
     def _of(self, run: RunEntry) -> Store:
         return self.board if self.board.entries().get(run.key) is run else self.store
-
-    def _say(self, agent: Ref) -> None:
-        if agent.key not in self._said:
-            self._said.add(agent.key)
-            _log.warning(
-                "%s: the board's runs of %r, perhaps another author's, are left out beside those of %s: to be ranked "
-                "with both, name your module or class otherwise",
-                agent.label,
-                agent.id,
-                self.directory,
-            )

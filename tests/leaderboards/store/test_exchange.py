@@ -120,18 +120,18 @@ def test_merged_shards_name_the_board_that_they_were_played_against(tmp_path: Pa
     assert noted(plain) is None
 
 
-def test_merging_keeps_the_better_result_and_leaves_damage_out(tmp_path: Path) -> None:
+def test_merging_keeps_the_better_result_and_leaves_damage_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     one, other = played(tmp_path / "1", specs()[:1]), played(tmp_path / "2", specs()[:2])
     (one.runs_directory / "broken.parquet").write_bytes(b"x")
     # A footer that begins with zeros is an error of another kind.
     whole = next(other.runs_directory.iterdir()).read_bytes()
     footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
     (one.runs_directory / "zeros.parquet").write_bytes(whole[:footer] + bytes(64) + whole[footer + 64 :])
-    received = merge([one.directory, other.directory], tmp_path / "all")
-    assert received.runs == 2
-    assert len(received.rejected) == 2
-    assert "broken.parquet: its content does not match its digest" in received.rejected[0]
-    assert "zeros.parquet: its content does not match its digest" in received.rejected[1]
+    assert merge([one.directory, other.directory], tmp_path / "all").runs == 2
+    for name, said in zip(("broken", "zeros"), caplog.messages, strict=True):
+        assert f"{name}.parquet.damaged was damaged and is set aside (its content does not match its digest)" in said
     with pytest.raises(StoreError, match="holds no results"):
         merge([tmp_path / "none"], tmp_path / "all")
     other.write_suite(SUITE.model_copy(update={"name": "another"}))
@@ -174,13 +174,13 @@ def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, mon
     theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
     pack(theirs.directory, tmp_path / "x.zip")
     marked = sorted(ours.keys())
-    copy = exchange._copy
+    put = exchange._put
 
-    def meanwhile(content: bytes, name: str, store: Store) -> str:
+    def meanwhile(*arguments: Any) -> None:
         Store(ours.directory).mark_verified(marked)
-        return copy(content, name, store)
+        put(*arguments)
 
-    monkeypatch.setattr(exchange, "_copy", meanwhile)
+    monkeypatch.setattr(exchange, "_put", meanwhile)
     assert add(tmp_path / "x.zip", ours.directory).runs == 14
     standing = ours.runs()["standing"]
     assert standing.value_counts().to_dict() == {"submitted": 14, "verified": 4}
@@ -364,15 +364,17 @@ def test_a_damaged_provenance_file_is_set_aside_and_nothing_counts_as_verified(
     assert (store.directory / "provenance.json.damaged").exists()
 
 
-def test_a_file_with_damaged_data_is_not_merged(tmp_path: Path) -> None:
+def test_data_that_turn_out_to_be_damaged_are_not_merged(tmp_path: Path) -> None:
+    """The cache knows the file, whose size and time are what they were."""
     store = played(tmp_path / "r", [ONE])
     path = next(store.runs_directory.iterdir())
-    whole = bytearray(path.read_bytes())
+    whole, before = bytearray(path.read_bytes()), path.stat()
     whole[40] ^= 1
     path.write_bytes(whole)
-    received = merge([store.directory], tmp_path / "all")
-    assert received.runs == 0
-    assert f"{path}: its content does not match its digest" in received.rejected
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(StoreError, match=r"set aside \(its content does not match its digest\): run the suite again"):
+        merge([store.directory], tmp_path / "all")
+    assert merge([store.directory], tmp_path / "all").runs == 0
     assert not (tmp_path / "all" / "runs").exists()
 
 

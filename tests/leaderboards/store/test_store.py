@@ -28,7 +28,7 @@ from leaderboards.store.intact import open_json, seal_json, set_aside
 from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
 from leaderboards.store.note import write_note
 from leaderboards.store.origin import origin
-from leaderboards.store.run_file import FileError, Seeds, read_kept, read_runs, rows_in, write_table
+from leaderboards.store.run_file import FileError, read_kept, read_runs, read_traced, rows_in, write_table
 from leaderboards.store.store import AUDITS, SCRATCH, Store, StoreError, SuiteLostError
 from leaderboards.work.checkpoint import Checkpoint
 from tests.leaderboards import folders
@@ -78,7 +78,7 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     entry = again.entry(record(3).spec.key)
     assert entry.facts == {"gap": 0.1}
     assert entry.origin == origin()
-    assert entry.seeds == Seeds(root=0, env=env_seed(record(3).spec))
+    assert entry.seeds == {"root": 0, "env": env_seed(record(3).spec)}
     written = json.loads(pq.read_table(again.path(entry)).column("origin")[0].as_py())
     assert {"gpbandit_envs", "commit", "python", "libraries", "machine", "lock"} == set(written)
 
@@ -544,9 +544,9 @@ def test_the_cache_is_a_copy_of_the_files(store: Store, monkeypatch: pytest.Monk
 
     def counted(path: Path) -> Any:
         opened.append(path)
-        return read_runs(path)
+        return read_traced(path)
 
-    monkeypatch.setattr(stores, "read_runs", counted)
+    monkeypatch.setattr(stores, "read_traced", counted)
     pd.testing.assert_frame_equal(Store(store.directory).runs(), store.runs())
     assert not opened
     store.write(record(3))
