@@ -28,7 +28,7 @@ from leaderboards.show.paper import Drawing
 from leaderboards.show.shared import Site
 from leaderboards.show.why import deed
 from leaderboards.store.intact import StoreError
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 from leaderboards.work.schedule import RunReport
 
 __all__ = ["TRACE", "Results"]
@@ -60,12 +60,12 @@ class Results:
 
     def __init__(
         self,
-        directory: str | os.PathLike[str] | StoreView,
+        directory: str | os.PathLike[str] | Store,
         report: RunReport | None = None,
         *,
         against: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.store = directory if isinstance(directory, StoreView) else open_results(directory, against)
+        self.store = directory if isinstance(directory, Store) else open_results(directory, against)
         self.report = report
         self._reduced: dict[str, RunScores] = {}
         if not self.store.keys():

@@ -14,7 +14,7 @@ from leaderboards.score.frames import TaskRanking
 from leaderboards.score.rankings import ranking_over, task_ranking
 from leaderboards.score.statistics import LEVEL, Interval
 from leaderboards.score.summary import Summary
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["GuaranteeBoard", "Price", "ValidList", "ValidRow", "guarantee_board", "price_of"]
 
@@ -118,7 +118,7 @@ class GuaranteeBoard:
 
 
 def guarantee_board(
-    view: StoreView,
+    view: Store,
     summary: Summary,
     plan: AuditPlan,
     rankings: Mapping[str, TaskRanking | None] | None = None,

@@ -18,7 +18,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AuditPlan
 from leaderboards.score.summary import Summary
 from leaderboards.store.kept import KeptAudit
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["Cell", "GuaranteeRow", "guarantee_rows", "kept_words"]
 
@@ -133,7 +133,7 @@ class GuaranteeRow:
         }[self.verdict.category]
 
 
-def guarantee_rows(view: StoreView, summary: Summary, plan: AuditPlan) -> list[GuaranteeRow]:
+def guarantee_rows(view: Store, summary: Summary, plan: AuditPlan) -> list[GuaranteeRow]:
     """The rows of a board in the order of its suite, of the agents of which a run is done.
 
     Args:

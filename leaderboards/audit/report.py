@@ -23,7 +23,7 @@ from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.spec import RunSpec
 from leaderboards.score.statistics import LEVEL, Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 
 __all__ = [
     "AuditError",
@@ -251,7 +251,7 @@ def audit_band(
     return report
 
 
-def audit_reports(store: StoreView, summary: Summary) -> dict[tuple[str, str], AuditReport]:
+def audit_reports(store: Store, summary: Summary) -> dict[tuple[str, str], AuditReport]:
     """Reports by (task, agent), of the pairs of which a run has been audited."""
     done = summary.runs[summary.runs["status"] == "done"]
     stored = AuditStore(store.directory).read(str(key) for key in done.index)

@@ -26,6 +26,7 @@ from leaderboards.play.run import Loop, begin
 from leaderboards.play.spec import RunSpec, generator
 from leaderboards.score.scores import subsample_times
 from leaderboards.score.theory import MOST_PULLS, bound_at
+from leaderboards.store.kept import BandFacts
 from leaderboards.verify.verify import compare
 
 __all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "RunAudit", "audit_run", "replayed"]
@@ -62,47 +63,26 @@ def replayed(spec: RunSpec) -> Iterator[Loop]:
             loop.env.close()
 
 
-@dataclass(frozen=True)
-class AuditFacts:
-    """Properties of an audited run as a whole.
+@dataclass(frozen=True, kw_only=True)
+class AuditFacts(BandFacts):
+    """What is true of an audited run as a whole.
 
     Attributes:
-        width: The agent's setting of its confidence width; "" if it has none.
-        no_guarantee: Why no theorem guarantees the band; "" if one does.
-        delta: Failure probability that the agent states; None if it states none.
-        no_band: Why the run has no audited band; "" if it has one.
         no_sketch: Why it has no audited sketch; "" if it has one.
         points: Arms, or points of a box, at which the band was audited.
         on_box: Whether they are points of a box.
         sampled: Arms at which sketched and exact variances were compared.
         differs: Where the replay left the stored trace; "" if nowhere.
-        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width.
-        theorem: Source of the theorem behind the width; "" without one.
-        refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
         over_conic: Half-width of the band at the end over that of CMM, the tightest one on the same assumptions:
             geometric mean over sampled arms; None where it was not measured.
-        regret_bound: The number that the policy's theorem has for its cumulative regret at the end, unit of the reward;
-            None where there is none.
-        regret_held: Whether the regret of this run is within it; None where either is unknown.
-        every_turn: Whether a checkpoint followed every turn, so that nothing was missed.
     """
 
-    width: Text
-    no_guarantee: Text
-    delta: float | None
-    no_band: Text
     no_sketch: Text
     points: int
     on_box: bool
     sampled: int
     differs: Text
-    kind: Text = ""
-    theorem: Text = ""
-    refuted: bool = False
     over_conic: float | None = None
-    regret_bound: float | None = None
-    regret_held: bool | None = None
-    every_turn: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +25,9 @@ from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AuditPlan
 from leaderboards.store.intact import set_aside
-from leaderboards.store.kept import KeptAudit
+from leaderboards.store.kept import BandFacts, KeptAudit
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
-from leaderboards.store.store import AUDITS, Store, StoreError, StoreView
+from leaderboards.store.store import AUDITS, Store, StoreError
 from leaderboards.work.executors import ExecutorError, process_pool
 
 __all__ = [
@@ -132,24 +132,14 @@ def keep_audit(audit: RunAudit) -> KeptAudit:
     """What a board keeps of an audit."""
     facts, rows = audit.facts, audit.checkpoints
     violated = rows["t"][rows["violations"] > 0]
-    most = rows["violations"].max()
     return KeptAudit(
-        width=facts.width,
-        kind=facts.kind,
-        theorem=facts.theorem,
-        no_guarantee=facts.no_guarantee,
-        no_band=facts.no_band,
-        delta=facts.delta,
-        refuted=facts.refuted,
+        **{field.name: getattr(facts, field.name) for field in fields(BandFacts)},
         times=len(rows),
         first_violation=int(violated.iloc[0]) if len(violated) else None,
-        violations=0 if facts.no_band else int(most),
+        violations=0 if facts.no_band else int(rows["violations"].max()),
         required_scaling=float(rows["required_scaling"].max()),
         half_width=float(rows["half_width"].iloc[-1]),
         informative=float(rows["informative"].iloc[-1]),
-        regret_bound=facts.regret_bound,
-        regret_held=facts.regret_held,
-        every_turn=facts.every_turn,
     )
 
 
@@ -158,7 +148,7 @@ def measured_throughout(audit: KeptAudit, spec: RunSpec, plan: AuditPlan) -> boo
     return audit.every_turn or plan.checkpoints_of(spec) >= spec.horizon
 
 
-def kept_audits(view: StoreView, keys: Iterable[str]) -> dict[str, KeptAudit]:
+def kept_audits(view: Store, keys: Iterable[str]) -> dict[str, KeptAudit]:
     """The audits of runs, by key; runs without one are left out.
 
     Raises:

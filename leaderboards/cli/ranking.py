@@ -28,7 +28,7 @@ from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_tha
 from leaderboards.score.scores import N_POINTS
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.intact import StoreError
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
 
 __all__ = [
@@ -156,7 +156,7 @@ def _counted(n: int) -> str:
     return f"{n} environment{'' if n == 1 else 's'}"
 
 
-def short_ranking(store: StoreView, also: Container[str] = ()) -> Iterator[str]:
+def short_ranking(store: Store, also: Container[str] = ()) -> Iterator[str]:
     """Lines that say who leads in each class of environments, and who ended no better than uniform sampling.
 
     Args:
@@ -239,7 +239,7 @@ def joined(store: Store) -> Store | Joined:
 # ---- bands ----
 
 
-def verdict_lines(view: StoreView, also: Collection[str] = ()) -> list[str]:
+def verdict_lines(view: Store, also: Collection[str] = ()) -> list[str]:
     """How many rows keep their word, and the verdict on those of `also`; nothing for a suite without a plan."""
     suite = view.suite()
     if suite is None or suite.audit is None:

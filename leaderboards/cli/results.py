@@ -27,7 +27,7 @@ from leaderboards.store import exchange
 from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.verify.choose import choose, drawn
 from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
@@ -277,7 +277,7 @@ def _print_verdicts(store: Store, verdicts: Sequence[Verdict], as_json: bool) ->
         say(f"{counts['identical'] + counts['agrees']} of {len(verdicts)} runs agree{undecided}{unknown}")
 
 
-def say_screen(results: StoreView, *, every: bool = True, err: bool = False) -> bool:
+def say_screen(results: Store, *, every: bool = True, err: bool = False) -> bool:
     """Print what the screen finds of the first choices of agents; returns whether it flags one.
 
     Args:

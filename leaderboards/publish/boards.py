@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from gpbandit_envs.atomic import written_whole
@@ -22,7 +21,7 @@ from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
 from leaderboards.store.manifest import MANIFEST, Manifest, Source, parse_manifest
 from leaderboards.store.note import noted, write_note
 from leaderboards.store.run_file import RunEntry
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
 from leaderboards.text import visible
 from leaderboards.verify.fingerprint import fingerprint
@@ -76,30 +75,18 @@ class Board(Store):
         self.index: Manifest = self.manifest
         self.sha256 = hashlib.sha256(read_limited(self.root / MANIFEST)).hexdigest()
         self._suite = self.index.suite if suite is None else _with_labels(suite, self.index.suite)
-        self._entries = dict(super().entries())
+        there = self.entries()
         if suite is not None:
             listed = self.index.suite.agents
             of_one = suite.model_copy(update={"agents": listed[:1]}).specs()
             known, wanted = {agent.ref.key for agent in listed}, {_place(spec) for spec in of_one}
-            self._entries = {
-                key: run
-                for key, run in self._entries.items()
-                if run.spec.agent.key in known and _place(run.spec) in wanted
+            self._known = {
+                key: run for key, run in there.items() if run.spec.agent.key in known and _place(run.spec) in wanted
             }
 
     def suite(self) -> Suite:
         """The suite of which these are the runs."""
         return self._suite
-
-    def entries(self) -> Mapping[str, RunEntry]:
-        """Entry of every run by key."""
-        return self._entries
-
-    entry = StoreView.entry  # of the part alone
-
-    def rivals(self) -> frozenset[str]:
-        """Keys of all agents of the suite."""
-        return frozenset(entry.ref.key for entry in self._suite.agents)
 
     def source(self, run: RunEntry) -> Source:
         """Where a run comes from."""
@@ -143,7 +130,7 @@ class Board(Store):
     @functools.cached_property
     def _agents(self) -> dict[str, Ref]:
         """The agent of each file that has runs."""
-        return {run.file: run.spec.agent for run in self._entries.values()}
+        return {run.file: run.spec.agent for run in self.entries().values()}
 
     def __repr__(self) -> str:
         return f"Board({self._suite.name}: {len(self.done_keys())} runs of {len(self.index.files)} agents)"
@@ -272,7 +259,7 @@ def note_board(directory: Path, against: str) -> None:
     write_note(directory, against)
 
 
-def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[str] | None = None) -> Store | Joined:
+def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[str] | None = None) -> Store:
     """A results folder, joined with the board that it is compared with, if it is.
 
     Args:
@@ -286,7 +273,7 @@ def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[s
     return with_board(Store(directory), against)
 
 
-def with_board(store: Store, against: str | os.PathLike[str] | None = None) -> Store | Joined:
+def with_board(store: Store, against: str | os.PathLike[str] | None = None) -> Store:
     """The same of a folder that is open already; for the arguments and errors see `open_results`."""
     name = noted(store.directory) if against is None else os.fspath(against)
     if name is None:

@@ -39,7 +39,7 @@ from leaderboards.score.rankings import class_rankings, task_classes, task_ranki
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import REFERENCES, summarise
 from leaderboards.store.intact import StoreError
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
@@ -299,7 +299,7 @@ _Regrets = Mapping[tuple[str, str, str, int], float]
 """Cumulative regret at the horizon by agent, environment, task and repetition."""
 
 
-def _regrets(views: Collection[StoreView], agents: Sequence[Ref]) -> _Regrets:
+def _regrets(views: Collection[Store], agents: Sequence[Ref]) -> _Regrets:
     wanted, found = {agent.key for agent in agents}, dict[tuple[str, str, str, int], float]()
     for view in views:
         for key in view.done_keys():

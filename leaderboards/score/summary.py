@@ -30,7 +30,7 @@ from leaderboards.score.tasks import Task, name_all
 from leaderboards.store.kept import kept_times
 from leaderboards.store.origin import Origin
 from leaderboards.store.run_file import RunEntry
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["NOT_ON_BOARD", "REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
 
@@ -91,7 +91,7 @@ class Summary:
         return None
 
 
-def summarise(store: StoreView, n_points: int = N_POINTS, reduced: dict[str, RunScores] | None = None) -> Summary:
+def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScores] | None = None) -> Summary:
     """Reduce a results folder, one run in memory at a time.
 
     Args:
@@ -180,9 +180,7 @@ def curve_table(summary: Summary) -> pd.DataFrame:
     return table.astype(dict.fromkeys(("task", "agent", "metric"), "category"))
 
 
-def _reduce(
-    store: StoreView, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
-) -> None:
+def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]) -> None:
     """Add the scores of those runs of a task that are not in `reduced` yet."""
     for run in runs:
         if run.key not in reduced and not run.traced:
@@ -192,7 +190,7 @@ def _reduce(
 
 
 def _measure_from_best(
-    store: StoreView, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
+    store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, reduced: dict[str, RunScores]
 ) -> tuple[float, ...]:
     """Measure regret from the best mean that any run on the same instance has found, where the optimum is unknown.
 
@@ -219,7 +217,7 @@ def _measure_from_best(
 
 
 def _of_traces(
-    store: StoreView,
+    store: Store,
     runs: Sequence[RunEntry],
     on_pair: Sequence[RunEntry],
     task: Task,

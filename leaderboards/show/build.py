@@ -30,7 +30,7 @@ from leaderboards.show.overview import filtered_charts, filtered_rankings, overv
 from leaderboards.show.shared import COMPARISON_FILE, Site
 from leaderboards.show.where_agents_pull import pull_data
 from leaderboards.store.intact import own_folder
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["LIBRARY", "build_page", "copy_library", "page_templates", "plotting_library", "whole_site", "write_site"]
 
@@ -43,7 +43,7 @@ _STATIC = resources.files("leaderboards.show") / "static"
 
 @one_blas_thread()
 def build_page(
-    directory: str | os.PathLike[str] | StoreView,
+    directory: str | os.PathLike[str] | Store,
     theory: bool = True,
     ranked_by: str = "cumulative_regret",
     out: str | os.PathLike[str] | None = None,
@@ -63,18 +63,18 @@ def build_page(
         ValueError: if the folder holds no run, or `ranked_by` is no such metric, or a board is given no `out`.
         StoreError: if `site` is a link to elsewhere.
     """
-    store = directory if isinstance(directory, StoreView) else Store(directory)
+    store = directory if isinstance(directory, Store) else Store(directory)
     if out is None and not _is_folder(store):
         raise ValueError(f"out: expected a folder for the page of a board, got none for {store.directory}")
     return write_site(whole_site(store, theory, ranked_by), store, store.directory if out is None else Path(out))
 
 
-def _is_folder(store: StoreView) -> bool:
+def _is_folder(store: Store) -> bool:
     """Whether results are a folder that is played into, alone or joined with a board."""
     return store.against() is not None or not store.rivals()
 
 
-def whole_site(store: StoreView, theory: bool = True, ranked_by: str = "cumulative_regret") -> Site:
+def whole_site(store: Store, theory: bool = True, ranked_by: str = "cumulative_regret") -> Site:
     """The material of all pages of a results folder or board; for the arguments and errors see `build_page`."""
     summary = summarise(store)
     if summary.runs.empty:
@@ -87,7 +87,7 @@ def whole_site(store: StoreView, theory: bool = True, ranked_by: str = "cumulati
 
 
 @one_blas_thread()
-def write_site(site: Site, store: StoreView, directory: Path, front: Path | None = None) -> Path:
+def write_site(site: Site, store: Store, directory: Path, front: Path | None = None) -> Path:
     """Write the pages of a site.
 
     Args:
@@ -125,7 +125,7 @@ def write_site(site: Site, store: StoreView, directory: Path, front: Path | None
     return _write(directory / "index.html", _page("index.html.j2", context, f"{_PAGES}/", "index.html").encode())
 
 
-def _files(site: Site, store: StoreView, shared: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _files(site: Site, store: Store, shared: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and text of all pages and scripts but the overview; `shared` is what the templates of all pages know."""
     for task, file in site.task_files.items():
         beside = file.removesuffix(".html") + ".js"

@@ -26,7 +26,7 @@ from leaderboards.show.format import BETWEEN, NONE, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.shared import Site
 from leaderboards.store.intact import own_folder
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.text import visible
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ _LATEX = {
 
 
 def make_figures(
-    directory: str | os.PathLike[str] | StoreView,
+    directory: str | os.PathLike[str] | Store,
     out: str | os.PathLike[str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     agents: Sequence[str] = (),
@@ -111,7 +111,7 @@ def make_figures(
             without `agents`, or one is both.
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
-    store = directory if isinstance(directory, StoreView) else Store(directory)
+    store = directory if isinstance(directory, Store) else Store(directory)
     summary = summarise(store)
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {store.directory} with none")

@@ -25,7 +25,7 @@ from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.format import NONE, number
 from leaderboards.store.note import noted
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.text import duration
 
 __all__ = ["Watcher", "watch"]
@@ -52,7 +52,7 @@ class Watcher:
         directory: str | os.PathLike[str],
         clock: Callable[[], float] = time.time,
         ranked_by: str = "cumulative_regret",
-        joined: Callable[[Store], StoreView] | None = None,
+        joined: Callable[[Store], Store] | None = None,
     ) -> None:
         self.store = Store(directory)
         self.clock = clock
@@ -61,7 +61,7 @@ class Watcher:
         self._reduced: dict[str, RunScores] = {}
         self._seen: tuple[str, Suite] | None = None
         self._asked: tuple[Suite | None, frozenset[str]] = None, frozenset()
-        self._view: StoreView = self.store
+        self._view: Store = self.store
         self._wanted: set[str] | None = None
 
     def update(self) -> tuple[RenderableType, bool]:
@@ -184,7 +184,7 @@ def watch(
     console: Console | None = None,
     once: bool = False,
     ranked_by: str = "cumulative_regret",
-    joined: Callable[[Store], StoreView] | None = None,
+    joined: Callable[[Store], Store] | None = None,
 ) -> None:
     """Show a running suite until it is complete or the user stops it with Ctrl-C.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from leaderboards.show.rebuilt import Instance
 from leaderboards.show.shared import Site
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["pull_data", "three_digits"]
 
@@ -21,7 +21,7 @@ _MOST_POINTS = 300  # of a curve
 _MOST_PULLS = 120  # different actions of an agent
 
 
-def pull_data(site: Site, store: StoreView, task: str) -> dict[str, Any] | None:
+def pull_data(site: Site, store: Store, task: str) -> dict[str, Any] | None:
     """The numbers of the picture; None where the means are unknown or nobody has played the instance."""
     one = site.instances.get(task)
     if one is None or one.points is None or one.mean is None or not np.isfinite(one.mean).all():

@@ -35,7 +35,7 @@ from leaderboards.store.run_file import (
     read_traced,
     rows_in,
 )
-from leaderboards.store.store import AUDITS, Store, best, by_file
+from leaderboards.store.store import AUDITS, Store, best, by_file, counts_before
 from leaderboards.text import visible
 
 __all__ = ["MergeResult", "add", "check_members", "copy_audits", "merge", "pack"]
@@ -82,7 +82,9 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
         _adopt_suite(source.suite(), store)
     if against is not None:  # before any run, so that a merge that was interrupted can go on
         write_note(target, against)
-    counting = best([list(before.values()), *(list(source.entries().values()) for source in stores)])
+    counting = dict(before)
+    for source in stores:
+        counting |= {key: run for key, run in source.entries().items() if counts_before(run, counting.get(key))}
     for source in stores:
         chosen = [run for key, run in source.entries().items() if counting[key] is run]
         for run in chosen:

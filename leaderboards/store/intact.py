@@ -58,12 +58,7 @@ class SealError(ValueError):
 
 
 def read_limited(path: Path) -> bytes:
-    """The content of a file of at most `MOST_JSON` bytes.
-
-    Raises:
-        ValueError: if it is longer, or no file but a device or a pipe.
-        OSError: if it cannot be read.
-    """
+    """The content of a file of at most `MOST_JSON` bytes; `ValueError` if it is longer, or a device or a pipe."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("expected a file, got a device, a pipe or a folder")
     with path.open("rb") as file:
@@ -77,15 +72,11 @@ def seal_json(values: Mapping[str, Any], indent: int | None = None) -> bytes:
     """JSON text of `values` with its digest as the first key."""
     blank = "0" * 2 * _SIZE
     text = json.dumps({_DIGEST: blank, **values}, indent=indent) + "\n"
-    return text.replace(blank, _sha256(text.replace(blank, "", 1).encode()).hex(), 1).encode()
+    return text.replace(blank, hashlib.sha256(text.replace(blank, "", 1).encode()).hexdigest(), 1).encode()
 
 
 def open_json(text: bytes) -> dict[str, Any]:
-    """The values that `seal_json` was given.
-
-    Raises:
-        SealError: if the text is not the same any more, or no JSON object.
-    """
+    """The values that `seal_json` was given; `SealError` if the text is not the same any more, or no JSON object."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -95,7 +86,7 @@ def open_json(text: bytes) -> dict[str, Any]:
     digest = values.pop(_DIGEST, None)
     # Half a surrogate pair, which JSON may hold, has no bytes of its own.
     stated = digest.encode(errors="replace") if isinstance(digest, str) else b""
-    if _sha256(text.replace(stated, b"", 1)).hex() != digest:
+    if hashlib.sha256(text.replace(stated, b"", 1)).hexdigest() != digest:
         raise SealError("its content does not match its digest")
     return values
 
@@ -103,15 +94,11 @@ def open_json(text: bytes) -> dict[str, Any]:
 def seal_parquet(content: bytes) -> bytes:
     """A parquet file with its digest."""
     start = _footer_start(content)
-    return b"".join((content[:start], _sha256(content), content[start:]))
+    return b"".join((content[:start], hashlib.sha256(content).digest(), content[start:]))
 
 
 def check_parquet(content: bytes) -> None:
-    """Check that a parquet file is what `seal_parquet` gave.
-
-    Raises:
-        SealError: if not.
-    """
+    """Raise a `SealError` if a parquet file is not what `seal_parquet` gave."""
     start = _footer_start(content)
     digest = hashlib.sha256(memoryview(content)[: max(start - _SIZE, 0)])
     digest.update(memoryview(content)[max(start, 0) :])
@@ -124,18 +111,10 @@ def _footer_start(content: bytes) -> int:
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
-def _sha256(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()
-
-
 def own_folder(folder: Path) -> Path:
-    """`folder`, made if it is not there.
+    """`folder`, made if it is not there; `StoreError` if it is a link, as in a results folder that a stranger made.
 
-    Files are written to it and deleted from it; in a results folder that a stranger made, a link would lead elsewhere.
-
-    Raises:
-        OSError: if it cannot be made.
-        StoreError: if it is a symbolic link.
+    Files are written to it and deleted from it.
     """
     if folder.is_symlink():
         raise StoreError(f"{folder} is a link to {folder.readlink()}, and nothing is written through it: remove it")
@@ -144,15 +123,7 @@ def own_folder(folder: Path) -> Path:
 
 
 def set_aside(path: Path, reason: str) -> str:
-    """Give a damaged file the ending `.damaged`, so that nothing reads it again.
-
-    Args:
-        path: The file.
-        reason: What is wrong with it.
-
-    Returns:
-        What was done, in words that the caller tells the user, with what happens without the file.
-    """
+    """Give a damaged file the ending `.damaged`, so that nothing reads it again; returns what was done, in words."""
     aside = path.with_name(path.name + DAMAGED)
     try:
         os.replace(path, aside)

@@ -18,10 +18,10 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.measures import COLUMNS, CURVES, RunColumns
-from leaderboards.play.record import TRACE_COLUMNS
+from leaderboards.play.record import TRACE_COLUMNS, Text
 from leaderboards.play.spec import RunSpec
 
-__all__ = ["CLOCK", "KEPT", "MOST_KEPT", "KeptAudit", "KeptRun", "keep", "kept_times", "trace_digest"]
+__all__ = ["CLOCK", "KEPT", "MOST_KEPT", "BandFacts", "KeptAudit", "KeptRun", "keep", "kept_times", "trace_digest"]
 
 KEPT = tuple(CURVES)
 """Metrics of `leaderboards.score.metrics` that are kept along t; the others follow from these, or need the trace."""
@@ -40,9 +40,9 @@ _NOT_NUMBERS = ("required_scaling", "half_width", "informative")
 """Numbers that may be NaN, which JSON does not know."""
 
 
-@dataclass(frozen=True)
-class KeptAudit:
-    """What is kept of the audit of a run: whether the band held at all arms and times, and by how much.
+@dataclass(frozen=True, kw_only=True)
+class BandFacts:
+    """What is true of the band of an audited run as a whole.
 
     Attributes:
         width: The agent's setting of its confidence width; "" if it has none.
@@ -52,6 +52,30 @@ class KeptAudit:
         no_band: Why the run has no audited band; "" if it has one.
         delta: Failure probability that the agent states; None if it states none.
         refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
+        regret_bound: The number that the policy's theorem has for its cumulative regret at the end, unit of the reward;
+            None where there is none.
+        regret_held: Whether the regret of this run is within it; None where either is unknown.
+        every_turn: Whether a checkpoint followed every turn, so that nothing was missed; False too where it was not
+            recorded.
+    """
+
+    width: Text
+    kind: Text = ""
+    theorem: Text = ""
+    no_guarantee: Text
+    no_band: Text
+    delta: float | None
+    refuted: bool = False
+    regret_bound: float | None = None
+    regret_held: bool | None = None
+    every_turn: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptAudit(BandFacts):
+    """What is kept of the audit of a run: whether the band held at all arms and times, and by how much.
+
+    Attributes:
         times: Number of checkpoints.
         first_violation: The first checkpoint at which some mean was outside the band; None if there was none.
         violations: Largest number of arms outside the band at one checkpoint.
@@ -60,28 +84,14 @@ class KeptAudit:
         half_width: Largest half-width at the last checkpoint, unit of the reward; NaN without a band.
         informative: Share of arms whose band at the last checkpoint is narrower than the range of the means; NaN
             without a band.
-        regret_bound: The number that the policy's theorem has for its cumulative regret; None where there is none.
-        regret_held: Whether the regret of this run is within it; None where either is unknown.
-        every_turn: Whether a checkpoint followed every turn, so that nothing was missed; False too where it was not
-            recorded.
     """
 
-    width: str
-    kind: str
-    theorem: str
-    no_guarantee: str
-    no_band: str
-    delta: float | None
-    refuted: bool
     times: int
     first_violation: int | None
     violations: int
     required_scaling: float
     half_width: float
     informative: float
-    regret_bound: float | None
-    regret_held: bool | None
-    every_turn: bool = False
 
     @property
     def held(self) -> bool:

@@ -6,7 +6,6 @@ folder is what it was or what it is to be. Only files that the manifest names co
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Literal
@@ -80,12 +79,7 @@ class Manifest(_Strict):
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a results folder; None if nobody published it.
-
-    Raises:
-        StoreError: if it is damaged, or a newer version wrote it.
-        OSError: if the system does not give it.
-    """
+    """The manifest of a results folder, None if nobody published it; `StoreError` if it is damaged or too new."""
     try:
         return parse_manifest(read_limited(folder / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
@@ -95,11 +89,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def parse_manifest(text: bytes) -> Manifest:
-    """The manifest with this text.
-
-    Raises:
-        ValueError: saying what is wrong with it.
-    """
+    """The manifest with this text; `ValueError` says what is wrong with it."""
     try:
         values = json.loads(text)
         version = values.pop("schema")
@@ -115,15 +105,9 @@ def parse_manifest(text: bytes) -> Manifest:
     return found
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> str:
-    """Write the manifest of a folder; returns its SHA-256.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder."""
     suite = manifest.suite.frozen().model_dump(mode="json")
     files = {name: manifest.files[name].model_dump(mode="json") for name in sorted(manifest.files)}
-    content = (json.dumps({"schema": _SCHEMA, "suite": suite, "files": files}, indent=1) + "\n").encode()
     with written_whole(folder / MANIFEST) as temporary:
-        temporary.write_bytes(content)
-    return hashlib.sha256(content).hexdigest()
+        temporary.write_text(json.dumps({"schema": _SCHEMA, "suite": suite, "files": files}, indent=1) + "\n")

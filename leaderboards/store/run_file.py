@@ -9,7 +9,8 @@
 
 A file holds one run, several short ones, or, if it was published, all runs of an agent without their traces. A file
 appears under its name only when it is whole, and a digest shows that no bit of it has changed since, see
-`leaderboards.store.intact`.
+`leaderboards.store.intact`. What reads one raises `FileError` if it is damaged or none of ours, `FileNotFoundError` if
+it has gone, and another `OSError` if the system does not give it, which says nothing of the file.
 """
 
 from __future__ import annotations
@@ -172,10 +173,8 @@ class RunEntry(Stored):
 
     @property
     def submitted(self) -> bool:
-        """Whether the record was added from elsewhere.
-
-        The name of the file says so, and not a list of keys: a run that is played here later has a record of its own.
-        """
+        """Whether the record was added from elsewhere."""
+        # Not a list of keys says so: a run that is played here later has a record of its own.
         return self.file.startswith(SUBMITTED)
 
 
@@ -228,11 +227,7 @@ def row_of(record: RunRecord) -> Row:
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write `rows` to `path`, whole or not at all.
-
-    Raises:
-        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
-    """
+    """Write `rows` to `path`, whole or not at all; an `OSError` leaves `path` as it was."""
     with written_whole(path) as temporary:
         temporary.write_bytes(content_of(rows))
 
@@ -271,11 +266,7 @@ def _kept_values(run: KeptRun) -> dict[str, Any]:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write `table` to `path`, whole or not at all, with its digest.
-
-    Raises:
-        OSError: if the folder cannot be written or the disk is full; `path` is then as it was.
-    """
+    """Write `table` to `path`, whole or not at all, with its digest; an `OSError` leaves `path` as it was."""
     with written_whole(path) as temporary:
         temporary.write_bytes(_packed(table))
 
@@ -299,13 +290,7 @@ def _packed(table: pa.Table, small: bool = False) -> bytes:
 
 
 def read_runs(path: Path) -> list[RunEntry]:
-    """The entries of the runs in a file.
-
-    Raises:
-        FileError: if it is damaged, foreign, or of a schema that this version cannot read.
-        FileNotFoundError: if it has gone.
-        OSError: if the system does not give it, which says nothing of the file.
-    """
+    """The entries of the runs in a file; `NewerFileError` if it is of a schema that this version cannot read."""
     with open_table(path) as file:
         schema, traced = file.schema_arrow, [name for name in file.schema_arrow.names if name.startswith(TRACE)]
         version = (file.metadata.metadata or {}).get(_METADATA, b"").decode(errors="replace")
@@ -338,11 +323,7 @@ def read_traced(path: Path) -> list[RunEntry]:
 
 
 def entries_of(table: pa.Table, files: Sequence[str], traced: bool = True) -> list[RunEntry]:
-    """The entries of runs, from their columns, the files that they are in, and whether these hold traces.
-
-    Raises:
-        FileError: if they do not describe runs.
-    """
+    """The entries of runs, from their columns, the files that they are in, and whether these hold traces."""
     try:
         _check_texts(table)
         values = table.select([name for name in _ENTRY if name in table.column_names]).to_pylist()
@@ -376,13 +357,7 @@ def _check_texts(table: pa.Table) -> None:
 
 
 def read_kept(path: Path) -> dict[str, KeptRun]:
-    """What is kept of the runs in a file, by key; runs that are not done are left out.
-
-    Raises:
-        FileError: if the file is damaged, or its columns do not belong together.
-        FileNotFoundError: if it has gone.
-        OSError: if the system does not give it, which says nothing of the file.
-    """
+    """What is kept of the runs in a file, by key; runs that are not done are left out."""
     with open_table(path) as file:
         table = file.read(columns=["key", "rows", *_KEPT], use_threads=False)
     try:
@@ -412,13 +387,7 @@ def _kept(values: Mapping[str, Any], curves: dict[str, np.ndarray]) -> KeptRun:
 def read_traces(
     path: Path, runs: Sequence[RunEntry], columns: Sequence[str]
 ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
-    """Columns of the traces of `runs`, entries that `read_runs` gave of the file; NaN where a run lacks one.
-
-    Raises:
-        FileError: if the data do not match their digest, or cannot be decoded.
-        FileNotFoundError: if the file has gone.
-        OSError: if the system does not give it, which says nothing of the file.
-    """
+    """Columns of the traces of `runs`, entries that `read_runs` gave of the file; NaN where a run lacks one."""
     there = [name for name in columns if any(name in run.columns for run in runs)]
     with open_table(path) as file:
         table = file.read(columns=["key", *(TRACE + name for name in there)], use_threads=False)
@@ -444,12 +413,7 @@ def _vectors(table: pa.Table, name: str, kind: type | None = None) -> Callable[[
 
 
 def rows_in(path: Path, runs: Sequence[RunEntry]) -> list[Row]:
-    """Whole rows of a file, of `runs`, entries that `read_runs` gave of it.
-
-    Raises:
-        FileError: if it is damaged.
-        OSError: if the system does not give it.
-    """
+    """Whole rows of a file, of `runs`, entries that `read_runs` gave of it."""
     kept = read_kept(path)
     traces = read_traces(path, runs, list(dict.fromkeys(name for run in runs for name in run.columns)))
     return [
@@ -459,49 +423,31 @@ def rows_in(path: Path, runs: Sequence[RunEntry]) -> list[Row]:
 
 @contextmanager
 def open_table(path: Path) -> Iterator[pq.ParquetFile]:
-    """A file that `write_table` wrote, with all its data in memory and checked.
-
-    Errors of Arrow in the block are damage too.
-
-    Raises:
-        FileError: if the data do not match their digest, or cannot be decoded.
-        FileNotFoundError: if the file has gone.
-        OSError: if the system does not give it, which says nothing of the file.
-    """
+    """A file that `write_table` wrote, with all its data in memory and checked; errors of Arrow are damage too."""
     try:
         if path.exists() and not path.is_file():
             raise SealError("expected a file, got a device, a pipe or a folder")
         content = path.read_bytes()
         check_parquet(content)
         footer = pq.read_metadata(pa.BufferReader(content))
-        _check_size(footer)
+        groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+        values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+        if footer.num_rows > _MOST_RUNS or values > MOST_VALUES:
+            limits = f"expected at most {_MOST_RUNS:,} and {MOST_VALUES:,}"
+            raise SealError(f"{footer.num_rows:,} rows and {values:,} values: {limits}")
         texts = [field.name for field in footer.schema.to_arrow_schema() if field.type == pa.string()]
         yield pq.ParquetFile(pa.BufferReader(content), metadata=footer, read_dictionary=texts)
     except (SealError, OSError, pa.ArrowException, UnicodeDecodeError) as error:
         # What the system refused has a number, such as a missing file, no permission or too many open files.
-        if (isinstance(error, OSError) and error.errno is not None) or isinstance(error, _NO_DAMAGE):
+        if (isinstance(error, OSError) and error.errno is not None) or isinstance(
+            error, pa.ArrowMemoryError | pa.ArrowCancelled
+        ):
             raise
         raise FileError((str(error).splitlines() or [type(error).__name__])[0][:120]) from None
 
 
-_NO_DAMAGE = (pa.ArrowMemoryError, pa.ArrowCancelled)
-
-
-def _check_size(footer: pq.FileMetaData) -> None:
-    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-    values = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
-    if footer.num_rows > _MOST_RUNS or values > MOST_VALUES:
-        raise FileError(
-            f"{footer.num_rows:,} rows and {values:,} values: expected at most {_MOST_RUNS:,} and {MOST_VALUES:,}"
-        )
-
-
 def results_in(folder: Path) -> list[Path]:
-    """The results files in `folder`, by name; none if there is no such folder.
-
-    Raises:
-        OSError: if the system does not list it.
-    """
+    """The results files in `folder`, by name; none if there is no such folder."""
     try:
         return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
     except (FileNotFoundError, NotADirectoryError):

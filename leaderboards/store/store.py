@@ -23,7 +23,6 @@ import re
 import shutil
 import stat
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -61,7 +60,7 @@ from leaderboards.store.run_file import (
     write_table,
 )
 
-__all__ = ["AUDITS", "SCRATCH", "Store", "StoreError", "StoreView", "SuiteLostError", "best", "by_file"]
+__all__ = ["AUDITS", "SCRATCH", "Store", "StoreError", "SuiteLostError", "best", "by_file", "counts_before"]
 
 SCRATCH = ".scratch-"
 """Begins the names of folders in which harnesses keep notes while they run."""
@@ -92,145 +91,7 @@ class SuiteLostError(StoreError):
     """The suite of a folder was damaged: which runs belong to it cannot be told until it is run again."""
 
 
-class StoreView(ABC):
-    """What can be read of results, wherever they are: a results folder, a board, or both together."""
-
-    @property
-    @abstractmethod
-    def directory(self) -> Path:
-        """The folder that is named to the user, and in which a page is built."""
-
-    @abstractmethod
-    def suite(self) -> Suite | None:
-        """The suite of the results; None if there is none.
-
-        Raises:
-            SuiteLostError: if it was damaged.
-        """
-
-    @abstractmethod
-    def entries(self) -> Mapping[str, RunEntry]:
-        """Entry of every run, all but its trace, by key."""
-
-    @abstractmethod
-    def standings(self) -> Callable[[RunEntry], TrustLevel]:
-        """The function that says how far a record is to be trusted."""
-
-    @abstractmethod
-    def path(self, run: RunEntry) -> Path:
-        """The file that holds a run."""
-
-    @abstractmethod
-    def traces(
-        self, columns: Sequence[str], keys: Collection[str] | None = None
-    ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
-        """Runs with columns of their traces, NaN where a run lacks one; runs that share a file come together.
-
-        Left out are runs of which no trace is kept, and those of a file that has gone or turns out to be damaged, which
-        is set aside.
-
-        Args:
-            columns: Which columns.
-            keys: Which runs; by default all that are done.
-
-        Raises:
-            KeyError: if a run does not exist.
-        """
-
-    @abstractmethod
-    def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
-
-        Raises:
-            KeyError: if there is no such run, or it has no such column.
-            StoreError: if its file has gone, or turns out to be damaged and has been set aside, or has no traces.
-        """
-
-    @abstractmethod
-    def kept(self, key: str) -> KeptRun | None:
-        """What is kept of a run besides its trace; None if it is not done, or its numbers make no sense.
-
-        Raises:
-            KeyError: if there is no such run.
-            StoreError: if its file is damaged, or has gone.
-        """
-
-    def rivals(self) -> frozenset[str]:
-        """Keys of the agents whose runs are published, so that whoever plays in this folder does not play them."""
-        return frozenset()
-
-    def against(self) -> str | None:
-        """The board that these runs are seen among, as `--against` takes it; None for none."""
-        return None
-
-    def entry(self, key: str) -> RunEntry:
-        """Entry of a run, all but its trace, as it was last read.
-
-        Raises:
-            KeyError: if there is no such run.
-        """
-        try:
-            return self.entries()[key]
-        except KeyError:
-            raise KeyError(f"no run {key} in {self.directory}") from None
-
-    def keys(self, *statuses: Status) -> set[str]:
-        """Keys of the runs with one of `statuses`, or of all runs."""
-        return {key for key, run in self.entries().items() if not statuses or run.status in statuses}
-
-    def done_keys(self) -> set[str]:
-        """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
-        return self.keys("done")
-
-    def runs(self) -> pd.DataFrame:
-        """One row per run, sorted by environment, agent and repetition; the index is the key.
-
-        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
-        then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
-        since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are
-        those of `suite.json` where it names the run's environment or agent, else those the run was written with.
-
-        Raises:
-            SuiteLostError: if `suite.json` is damaged.
-        """
-        suite, standing = self.suite(), self.standings()
-        tasks = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
-        agents = {} if suite is None else {entry.ref.key: entry.ref.label for entry in suite.agents}
-        entries = self.entries()
-        runs = list(entries.values())
-        frame = pd.DataFrame(
-            {
-                "env": [tasks.get(run.spec.task, run.spec.env.label) for run in runs],
-                "agent": [agents.get(run.spec.agent.key, run.spec.agent.label) for run in runs],
-                "repetition": [run.spec.repetition for run in runs],
-                "horizon": [run.spec.horizon for run in runs],
-                "status": [run.status for run in runs],
-                "reason": [run.reason for run in runs],
-                "seconds": [run.seconds for run in runs],
-                "env_id": [run.spec.env.id for run in runs],
-                "agent_id": [run.spec.agent.id for run in runs],
-                "seed": [run.spec.seed for run in runs],
-                "feedback": [run.spec.feedback for run in runs],
-                "evaluations": [run.rows for run in runs],
-                "tries": [run.tries for run in runs],
-                "finished": [run.finished for run in runs],
-                "error": [run.error for run in runs],
-                "standing": [standing(run) for run in runs],
-            },
-            index=pd.Index(list(entries), name="key"),
-        )
-        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
-
-    def spec(self, key: str) -> RunSpec:
-        """What was run.
-
-        Raises:
-            KeyError: if there is no such run.
-        """
-        return self.entry(key).spec
-
-
-class Store(StoreView):
+class Store:
     """The results folder `directory`.
 
     Many processes may write to one folder: files appear whole, and the same run gives the same rows in every process.
@@ -246,7 +107,7 @@ class Store(StoreView):
         self._root = self._directory.absolute()
         self._files: _Files | None = None  # until the folder is scanned
         self._cached: _Files = {}
-        self._known: Mapping[str, RunEntry] = {}
+        self._known: dict[str, RunEntry] = {}
         self._kept: dict[tuple[str, Stamp], dict[str, KeptRun]] = {}
 
     @property
@@ -393,6 +254,7 @@ class Store(StoreView):
             ) from None
 
     def rivals(self) -> frozenset[str]:
+        """Keys of the agents whose runs are published, so that whoever plays in this folder does not play them."""
         suite = None if self.manifest is None else self.suite()
         return frozenset() if suite is None else frozenset(entry.ref.key for entry in suite.agents)
 
@@ -421,13 +283,86 @@ class Store(StoreView):
         return self._known
 
     def entry(self, key: str) -> RunEntry:
-        # For a key that was not seen so far the folder is scanned.
-        return self._known[key] if key in self._known else super().entry(key)
+        """Entry of a run, all but its trace, as it was last read; for a key not seen so far the folder is scanned.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        try:
+            return self._known[key] if key in self._known else self.entries()[key]
+        except KeyError:
+            raise KeyError(f"no run {key} in {self.directory}") from None
+
+    def keys(self, *statuses: Status) -> set[str]:
+        """Keys of the runs with one of `statuses`, or of all runs."""
+        return {key for key, run in self.entries().items() if not statuses or run.status in statuses}
+
+    def done_keys(self) -> set[str]:
+        """Keys of the runs that are done: not those that crashed, timed out or were skipped."""
+        return self.keys("done")
+
+    def spec(self, key: str) -> RunSpec:
+        """What was run.
+
+        Raises:
+            KeyError: if there is no such run.
+        """
+        return self.entry(key).spec
+
+    def runs(self) -> pd.DataFrame:
+        """One row per run, sorted by environment, agent and repetition; the index is the key.
+
+        Columns: `env`, `agent` (labels), `repetition`, `horizon`, `status`, `reason` (missing where done), `seconds`;
+        then `env_id`, `agent_id`, `seed`, `feedback`, `evaluations` (rows of the trace), `tries`, `finished` (seconds
+        since 1970), `error` (traceback of a crash) and `standing` (local, submitted or verified). Labels are
+        those of `suite.json` where it names the run's environment or agent, else those the run was written with.
+
+        Raises:
+            SuiteLostError: if `suite.json` is damaged.
+        """
+        suite, standing = self.suite(), self.standings()
+        tasks = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
+        agents = {} if suite is None else {entry.ref.key: entry.ref.label for entry in suite.agents}
+        entries = self.entries()
+        runs = list(entries.values())
+        frame = pd.DataFrame(
+            {
+                "env": [tasks.get(run.spec.task, run.spec.env.label) for run in runs],
+                "agent": [agents.get(run.spec.agent.key, run.spec.agent.label) for run in runs],
+                "repetition": [run.spec.repetition for run in runs],
+                "horizon": [run.spec.horizon for run in runs],
+                "status": [run.status for run in runs],
+                "reason": [run.reason for run in runs],
+                "seconds": [run.seconds for run in runs],
+                "env_id": [run.spec.env.id for run in runs],
+                "agent_id": [run.spec.agent.id for run in runs],
+                "seed": [run.spec.seed for run in runs],
+                "feedback": [run.spec.feedback for run in runs],
+                "evaluations": [run.rows for run in runs],
+                "tries": [run.tries for run in runs],
+                "finished": [run.finished for run in runs],
+                "error": [run.error for run in runs],
+                "standing": [standing(run) for run in runs],
+            },
+            index=pd.Index(list(entries), name="key"),
+        )
+        return frame.sort_values(["env", "agent", "repetition", "horizon"], kind="stable")
+
+    def against(self) -> str | None:
+        """The board that these runs are seen among, as `--against` takes it; None for none."""
+        return None
 
     def path(self, run: RunEntry) -> Path:
+        """The file that holds a run."""
         return self.runs_directory / run.file
 
     def kept(self, key: str) -> KeptRun | None:
+        """What is kept of a run besides its trace; None if it is not done, or its numbers make no sense.
+
+        Raises:
+            KeyError: if there is no such run.
+            StoreError: if its file is damaged, or has gone.
+        """
         run = self.entry(key)
         file = run.file, (self._files or {})[run.file][0]
         if file not in self._kept:
@@ -436,6 +371,12 @@ class Store(StoreView):
         return self._kept[file].get(key)
 
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row per evaluation, see `leaderboards.play.record.TRACE_COLUMNS`; all columns or those named.
+
+        Raises:
+            KeyError: if there is no such run, or it has no such column.
+            StoreError: if its file has gone, or turns out to be damaged and has been set aside, or has no traces.
+        """
         run = self.entry(key)
         if not run.traced:
             raise StoreError(f"run {key} is of a board, which keeps no traces: play it again")
@@ -462,6 +403,18 @@ class Store(StoreView):
     def traces(
         self, columns: Sequence[str], keys: Collection[str] | None = None
     ) -> Iterator[tuple[RunEntry, dict[str, np.ndarray]]]:
+        """Runs with columns of their traces, NaN where a run lacks one; runs that share a file come together.
+
+        Left out are runs of which no trace is kept, and those of a file that has gone or turns out to be damaged, which
+        is set aside.
+
+        Args:
+            columns: Which columns.
+            keys: Which runs; by default all that are done.
+
+        Raises:
+            KeyError: if a run does not exist.
+        """
         runs = [self.entry(key) for key in (sorted(self.done_keys()) if keys is None else keys)]
         return self._traces(columns, [run for run in runs if run.traced])
 
@@ -556,18 +509,18 @@ def by_file(runs: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
 
 
 def best(files: Iterable[Sequence[RunEntry]]) -> dict[str, RunEntry]:
-    """The entry that counts of every run, by key, from the entries in each file.
-
-    Of several entries for one run a done one counts, then one that was played here, then the latest: when a run from
-    elsewhere finished is what its submitter says.
-    """
+    """The entry that counts of every run, by key, from the entries in each file."""
     found: dict[str, RunEntry] = {}
     for run in sorted((run for runs in files for run in runs), key=lambda run: run.file):
-        other = found.get(run.key)
-        if other is None or _preference(run) < _preference(other):
+        if counts_before(run, found.get(run.key)):
             found[run.key] = run
     return found
 
 
-def _preference(run: RunEntry) -> tuple[bool, bool, float]:
-    return run.status != "done", run.submitted, -run.finished
+def counts_before(run: RunEntry, other: RunEntry | None) -> bool:
+    """Whether an entry of a run counts, and not another: a done one, then one that was played here, then the latest.
+
+    When a run from elsewhere finished is what its submitter says.
+    """
+    one, two = ((each.status != "done", each.submitted, -each.finished) if each else () for each in (run, other))
+    return not two or one < two

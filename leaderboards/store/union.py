@@ -13,14 +13,14 @@ from leaderboards.play.suite import Suite
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import TrustLevel
 from leaderboards.store.run_file import RunEntry
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["Joined"]
 
 _log = logging.getLogger("gpbandit")
 
 
-class Joined(StoreView):
+class Joined(Store):
     """A results folder together with a published one; of a run that both have, the folder's counts if it is done.
 
     Agents that are not of this project are told apart by their names alone, which two authors may choose alike. So none
@@ -33,18 +33,13 @@ class Joined(StoreView):
     """
 
     def __init__(self, store: Store, board: Store, against: str | None = None) -> None:
+        super().__init__(store.directory)
         self.store, self.board = store, board
         self._against = str(board.directory) if against is None else against
         files = {} if board.manifest is None else board.manifest.files
         self._foreign = {name for name, file in files.items() if file.source.fingerprint is None}
         self._said: set[str] = set()
         self._here: Mapping[str, RunEntry] | None = None  # the folder's, when the two were last joined
-        self._joined: dict[str, RunEntry] = {}
-
-    @property
-    def directory(self) -> Path:
-        """The results folder."""
-        return self.store.directory
 
     def suite(self) -> Suite | None:
         return self.store.suite() or self.board.suite()
@@ -53,7 +48,7 @@ class Joined(StoreView):
         """Entry of every run by key; when published runs of an agent are left out, a warning says so once."""
         here = self.store.entries()
         if here is self._here:
-            return self._joined
+            return self._known
         own = {run.spec.agent.key for run in here.values()}
         joined = dict(self.board.entries())
         for key in [key for key, run in joined.items() if run.file in self._foreign and run.spec.agent.key in own]:
@@ -68,7 +63,7 @@ class Joined(StoreView):
                     self.directory,
                 )
         joined |= {key: run for key, run in here.items() if run.status == "done" or key not in joined}
-        self._here, self._joined = here, joined
+        self._here, self._known = here, joined
         return joined
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:

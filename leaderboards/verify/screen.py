@@ -30,7 +30,7 @@ from leaderboards.play.build import is_own_env
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.run_file import RunEntry
-from leaderboards.store.store import StoreView
+from leaderboards.store.store import Store
 
 __all__ = ["LEVEL", "Screened", "chance", "first_choices", "screen", "screened", "tail"]
 
@@ -75,7 +75,7 @@ class Screened:
         return f"{found}, below {LEVEL:g}: read its code, and play it on hold-out seeds" if self.flagged else found
 
 
-def screen(results: StoreView) -> list[Screened]:
+def screen(results: Store) -> list[Screened]:
     """Screen all agents of results, by label; only environments of this project are built, and no agent."""
     choices = first_choices(results)
     instances: dict[str, dict[int, RunEntry]] = {}
@@ -118,7 +118,7 @@ def tail(chances: Float[np.ndarray, " n"], hits: int) -> float:
     return min(float(distribution[hits:].sum()), 1.0)
 
 
-def first_choices(results: StoreView) -> list[tuple[RunEntry, bool]]:
+def first_choices(results: Store) -> list[tuple[RunEntry, bool]]:
     """Runs that are done on environments of this project with a known optimum; was the first choice a best arm?
 
     Of several runs of an agent on one instance, as under several feedback models, the one with the least key: their

@@ -91,7 +91,7 @@ def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, t
     store.path(next(run for run in store.entries().values() if run.spec.repetition == 0)).unlink()
     board = Board(own.directory)
     left_out = next(key for key, run in board.entries().items() if run.spec.agent.id == "EpsGreedy")
-    del board._entries[left_out]
+    del board._known[left_out]
     gaps = unfinished_runs(summarise(Joined(Store(out), board)))
     reasons: dict[str, str] = dict(zip(gaps["agent"], gaps["reason"]))
     assert gaps["n"].tolist() == [1] * len(gaps)
@@ -152,7 +152,7 @@ def test_rows_that_the_board_lacks_are_not_counted_as_not_played(own: Board, tmp
     leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=tmp_path, against="board", progress=False)
     board = Board(own.directory)
     for key in [key for key, run in board.entries().items() if run.spec.agent.id == "EpsGreedy"]:
-        del board._entries[key]
+        del board._known[key]
     results = leaderboards.Results(Joined(Store(tmp_path), board))
     page = results.page().read_text(encoding="utf-8")
     assert f"<dt>Runs not on the board yet</dt><dd>{2 * REPETITIONS}</dd>" in page

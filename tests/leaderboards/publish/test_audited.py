@@ -28,7 +28,7 @@ from leaderboards.store import exchange
 from leaderboards.store.kept import KeptAudit
 from leaderboards.store.manifest import Source
 from leaderboards.store.run_file import Row
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 from leaderboards.work.executors import SerialExecutor
 from tests.leaderboards.publish.boards import republished
 
@@ -221,7 +221,22 @@ def with_audit(board: Board, key: str, cpu: str | None, **changed: Any) -> Board
     return republished(board, change)
 
 
-HELD = KeptAudit("amm", "proven", "source", "", "", 0.1, False, 9, None, 0, 0.9995, 1.25, 0.5, 30.0, True)
+HELD = KeptAudit(
+    width="amm",
+    kind="proven",
+    theorem="source",
+    no_guarantee="",
+    no_band="",
+    delta=0.1,
+    times=9,
+    first_violation=None,
+    violations=0,
+    required_scaling=0.9995,
+    half_width=1.25,
+    informative=0.5,
+    regret_bound=30.0,
+    regret_held=True,
+)
 LEFT = replace(HELD, first_violation=5, violations=1, required_scaling=1.0005)
 
 
@@ -311,7 +326,7 @@ def test_a_plan_that_makes_no_sense_is_refused(plan: dict[str, Any], text: str) 
 
 
 def test_numbers_that_are_none_survive_json() -> None:
-    audit = KeptAudit("", "", "", "no", "none", None, False, 3, None, 0, np.nan, np.nan, np.nan, None, None)
+    audit = replace(HELD, half_width=np.nan)
     assert audit.to_dict()["half_width"] is None
     assert np.isnan(KeptAudit.from_dict(audit.to_dict()).half_width)
 
@@ -366,7 +381,7 @@ def test_audits_go_where_their_runs_go(way: str, made: tuple[Store, Board], tmp_
         exchange.pack(store.directory, tmp_path / "packed.zip")
         assert exchange.add(tmp_path / "packed.zip", target).rejected == ()
 
-    def known(view: StoreView) -> dict[str, Any]:
+    def known(view: Store) -> dict[str, Any]:
         return {key: audit.to_dict() for key, audit in kept_audits(view, board.entries()).items()}
 
     assert known(Store(target)) == known(store)

@@ -16,7 +16,7 @@ from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import summarise
 from leaderboards.show.why import deed, sentence, straight_from
 from leaderboards.store.manifest import Source
-from leaderboards.store.store import Store, StoreView
+from leaderboards.store.store import Store
 
 A, T, N = 60, 200, 8
 TRUE, WRONG, LATE = "told true", "lengthscale told x 3", "delay 5"
@@ -144,7 +144,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def kept(folder: Store, tmp_path_factory: pytest.TempPathFactory) -> StoreView:
+def kept(folder: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The same as a board keeps them: no traces, sixty evaluations, sixteen bits."""
     suite = planted_suite()
     source = Source(standing="submitted", by="nobody", version="0")
@@ -153,17 +153,17 @@ def kept(folder: Store, tmp_path_factory: pytest.TempPathFactory) -> StoreView:
 
 
 @pytest.fixture(params=["folder", "kept"])
-def view(request: pytest.FixtureRequest) -> StoreView:
-    found: StoreView = request.getfixturevalue(request.param)
+def view(request: pytest.FixtureRequest) -> Store:
+    found: Store = request.getfixturevalue(request.param)
     return found
 
 
-def deeds(view: StoreView) -> dict[tuple[str, str], str]:
+def deeds(view: Store) -> dict[tuple[str, str], str]:
     summary = summarise(view)
     return {pair: deed(summary, *pair) for pair in summary.scores}
 
 
-def test_each_planted_deed_is_said_and_no_other(view: StoreView) -> None:
+def test_each_planted_deed_is_said_and_no_other(view: Store) -> None:
     said = deeds(view)
     for task in (TRUE, WRONG, LATE):
         for label in PLANS:
@@ -179,7 +179,7 @@ def test_each_planted_deed_is_said_and_no_other(view: StoreView) -> None:
             assert told == (task == WRONG and label != "Uniform"), "Uniform is told nothing"
 
 
-def test_what_the_second_half_costs_is_that_of_the_traces(view: StoreView) -> None:
+def test_what_the_second_half_costs_is_that_of_the_traces(view: Store) -> None:
     scores = summarise(view).scores[TRUE, "explorer"]
     middle = int(scores.t[scores.t >= T / 2][0])
     costs = [float(trace("explorer", r).regret[middle:].mean() / gaps(r).mean()) for r in range(N)]
@@ -188,7 +188,7 @@ def test_what_the_second_half_costs_is_that_of_the_traces(view: StoreView) -> No
     assert deeds(view)[TRUE, "explorer"] == f"Its second half cost {np.mean(costs):.2f} ({ends}) of uniform draws."
 
 
-def test_one_regret_to_the_end_is_measured(view: StoreView) -> None:
+def test_one_regret_to_the_end_is_measured(view: Store) -> None:
     t = summarise(view).scores[TRUE, "trapped"].t
     # The first evaluation that is kept from there on is where it is seen.
     seen = [int(t[np.searchsorted(t, start - 1)]) + 1 for start in TRAPPED.values()]
