@@ -7,10 +7,10 @@ again.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from leaderboards.store.intact import set_aside
 from leaderboards.store.kept import BandFacts, KeptAudit
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import AUDITS, Store, StoreError
-from leaderboards.work.executors import ExecutorError, process_pool
+from leaderboards.work.executors import in_processes
 
 __all__ = [
     "AuditOutcome",
@@ -256,28 +256,11 @@ def audit_runs(
         OSError: if an audit cannot be written.
         ExecutorError: if a worker dies; what was audited before is kept.
     """
-    if workers == 1:
-        for key in keys:
-            yield _audit_one(store.directory, key, checkpoints, sampled, conic)
-        return
-    from loky.process_executor import BrokenProcessPool
-
-    pool = process_pool(min(workers, max(len(keys), 1)))
-    try:
-        futures = [pool.submit(_audit_one, store.directory, key, checkpoints, sampled, conic) for key in keys]
-        for future in as_completed(futures):
-            yield future.result()
-    except BrokenProcessPool:
-        raise ExecutorError(
-            "a worker died while it audited a run, perhaps for want of memory: what was audited is kept; give the same "
-            "command again with fewer --workers"
-        ) from None
-    finally:
-        # Also after an interrupt: no worker goes on.
-        pool.shutdown(kill_workers=True)
+    audit = functools.partial(_audit_one, store.directory, checkpoints=checkpoints, sampled=sampled, conic=conic)
+    return in_processes(audit, keys, workers, "audited a run")
 
 
-def _audit_one(directory: Path, key: str, checkpoints: int, sampled: int, conic: int) -> AuditOutcome:
+def _audit_one(directory: Path, key: str, *, checkpoints: int, sampled: int, conic: int) -> AuditOutcome:
     load_plugins()
     store = Store(directory)
     try:

@@ -10,6 +10,7 @@ SITE/docs/             the documentation
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -32,7 +33,7 @@ from leaderboards.show.scores import ScoreTable, class_scores
 from leaderboards.show.shared import Site
 from leaderboards.show.table import Row
 from leaderboards.store.intact import own_folder
-from leaderboards.work.executors import ExecutorError, process_pool
+from leaderboards.work.executors import in_processes
 
 __all__ = ["build_front"]
 
@@ -57,11 +58,10 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     copy_library(folder)
-    cards = [card for card in _cards(folder, workers) if card is not None]
     text = (
         page_templates()
         .get_template("front.html.j2")
-        .render(cards=cards, documentation=(folder / "docs" / "index.html").is_file())
+        .render(cards=_cards(folder, workers), documentation=(folder / "docs" / "index.html").is_file())
     )
     static = resources.files("leaderboards.show") / "static"
     contents = {name: (static / name).read_text(encoding="utf-8") for name in ("style.css", "page.js")}
@@ -71,29 +71,18 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     return folder / "index.html"
 
 
-def _cards(front: Path, workers: int) -> list[dict[str, Any] | None]:
+def _cards(front: Path, workers: int) -> list[dict[str, Any]]:
     """Write the pages of all whole boards, the largest first."""
     names = list(board_parts())
-    if min(workers, len(names)) < 2:
-        return [_card(name, front) for name in names]
-    from loky.process_executor import BrokenProcessPool
-
-    sizes = {name: sum(path.stat().st_size for path in board_folder(name).glob("*")) for name in names}
-    pool = process_pool(min(workers, len(names)))
-    try:
-        with warnings.catch_warnings():
-            # A large board takes more memory than loky lets a worker keep: it starts another, and says so.
-            warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
-            futures = {name: pool.submit(_card, name, front) for name in sorted(names, key=lambda name: -sizes[name])}
-            return [futures[name].result() for name in names]
-    except BrokenProcessPool:
-        raise ExecutorError(
-            "a worker died while it wrote the pages of a board, perhaps for want of memory: give the same command "
-            "again with fewer --workers"
-        ) from None
-    finally:
-        # Also after an interrupt: no worker goes on.
-        pool.shutdown(kill_workers=True)
+    sizes = {name: sum(path.stat().st_size for path in board_folder(name).rglob("*")) for name in names}
+    largest_first = sorted(names, key=lambda name: -sizes[name])
+    with warnings.catch_warnings():
+        # A large board takes more memory than loky lets a worker keep: it starts another, and says so.
+        warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
+        found = in_processes(
+            functools.partial(_card, front=front), largest_first, workers, "wrote the pages of a board"
+        )
+        return sorted((card for card in found if card is not None), key=lambda card: names.index(card["name"]))
 
 
 def _card(name: str, front: Path) -> dict[str, Any] | None:

@@ -15,11 +15,11 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpbandit_envs.arguments import as_count
 from leaderboards.play.processor import ONE_THREAD, portable_environment
@@ -34,12 +34,15 @@ __all__ = [
     "SerialExecutor",
     "StoppedWorkers",
     "Workforce",
-    "process_pool",
+    "in_processes",
 ]
 
 EXECUTORS = ("serial", "local", "dask")
 _STOPPED_SECONDS = 10.0  # a worker that something has stopped for so long is killed, and its run played again
 _log = logging.getLogger("gpbandit")
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 Ending = tuple[Job, list[RunOutcome] | None]
 """A job and its outcomes, or None if its worker died."""
@@ -273,6 +276,30 @@ def process_pool(workers: int, code: Path | None = None, portable: bool = False)
         initargs=(os.getpid(), code),
         env=ONE_THREAD | (portable_environment() if portable else {}),
     )
+
+
+def in_processes(function: Callable[[T], R], items: Sequence[T], workers: int, does: str) -> Iterator[R]:
+    """What a function gives for each item, as they end, in so many processes; with one worker in this one.
+
+    Raises:
+        ExecutorError: if a worker dies, which in words `does` something.
+    """
+    if workers == 1:
+        yield from map(function, items)
+        return
+    from loky.process_executor import BrokenProcessPool
+
+    pool = process_pool(min(workers, max(len(items), 1)))
+    try:
+        for future in as_completed([pool.submit(function, item) for item in items]):
+            yield future.result()
+    except BrokenProcessPool:
+        raise ExecutorError(
+            f"a worker died while it {does}, perhaps for want of memory: what was done before is kept; give the same "
+            "command again with fewer --workers"
+        ) from None
+    finally:
+        pool.shutdown(kill_workers=True)  # also after an interrupt: no worker goes on
 
 
 def _start_tracker() -> None:

@@ -19,6 +19,7 @@ from leaderboards.publish import front as front_page
 from leaderboards.publish.boards import Board
 from leaderboards.publish.front import build_front
 from leaderboards.show.table import Row
+from leaderboards.work import executors
 from leaderboards.work.executors import ExecutorError
 from tests.browser import Open
 from tests.leaderboards.publish.boards import small_suite
@@ -99,7 +100,7 @@ def test_a_worker_that_dies_ends_the_command(tmp_path: Path, monkeypatch: pytest
             Dead.ended = True
 
     monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("a", "b", "c", "d"), ()))
-    monkeypatch.setattr(front_page, "process_pool", lambda _: Dead())
+    monkeypatch.setattr(executors, "process_pool", lambda _: Dead())
     with pytest.raises(ExecutorError, match=r"a worker died while it wrote .* again with fewer --workers"):
         build_front(tmp_path, workers=2)
     assert Dead.ended
