@@ -204,7 +204,7 @@ def rivals_on(against: str, suite: Suite) -> Board:
         return rivals_of(against, suite)
 
 
-def opened(directory: Path, against: str | None = None) -> Store | Joined:
+def opened(directory: Path, against: str | None = None) -> Store:
     """A results folder, joined with the board of `--against` or with the one that it was played against.
 
     Raises:
@@ -214,7 +214,7 @@ def opened(directory: Path, against: str | None = None) -> Store | Joined:
         return open_results(directory, against)
 
 
-def _board_or_folder(results: str, against: str | None) -> Board | Store | Joined:
+def _board_or_folder(results: str, against: str | None) -> Store:
     """The board of that name, or the results folder as `opened` gives it."""
     with user_errors(Path(results)):
         if results not in board_names():
@@ -224,7 +224,7 @@ def _board_or_folder(results: str, against: str | None) -> Board | Store | Joine
         return board(results)
 
 
-def joined(store: Store) -> Store | Joined:
+def joined(store: Store) -> Store:
     """A results folder, joined with the board that it was played against, if any.
 
     Raises:
