@@ -102,7 +102,7 @@ def study(repetitions: int, seed: int = 0, cases: tuple[Case, ...] = CASES) -> R
     references = {case.name: None if case.drawn else _reference(case, seed) for case in cases}
 
     def measured(repetition: int) -> dict[str, dict[str, float]]:
-        found = {}
+        found: dict[str, dict[str, float]] = {}
         for case in cases:
             T, reference = case.horizon, references[case.name]
             for collector in COLLECTORS:
