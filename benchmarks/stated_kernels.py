@@ -21,7 +21,7 @@ import numpy as np
 
 import gpbandit_envs  # noqa: F401 (registers the ids)
 from gpbandit_envs.envs.recipe import fixed_table
-from gpbandit_envs.functions.rows import set_apart
+from gpbandit_envs.functions.base import set_apart
 from leaderboards.api.run_suite import run_suite
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.processor import one_blas_thread

@@ -26,7 +26,7 @@ from docs import pictures
 from gpbandit_envs import corruption, datasets, noise
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS, EntryPoint
-from gpbandit_envs.envs.options import composed
+from gpbandit_envs.envs.recipe import composed
 from gpbandit_envs.envs.vector import BanditVectorEnv
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 

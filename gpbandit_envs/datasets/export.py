@@ -1,4 +1,4 @@
-"""A table as a data set of its own: a CSV file with its Croissant description and what has to be said with it."""
+"""A table as a data set of its own: what its licence allows, a CSV file, its Croissant description, and a notice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,69 @@ import pandas as pd
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_object, record_set
-from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
 from gpbandit_envs.datasets.loading import cards, find, load
 from gpbandit_envs.datasets.table import Table
 
-__all__ = ["export", "exportable"]
+__all__ = ["Licence", "attribution", "export", "exportable", "licences", "may_redistribute"]
 
 DESCRIPTION, NOTICE = "croissant.json", "README.md"
 _CSV = "text/csv"
 _ON_CARD = ("target", "preprocessing")
 _FIRST_CITED = re.compile(r"(.+?) \((\d{4})\)")
+
+
+@dataclass(frozen=True)
+class Licence:
+    """A licence of data.
+
+    Attributes:
+        name: As cards begin it.
+        url: Address of its text.
+        asks: What has to come with a copy.
+    """
+
+    name: str
+    url: str
+    asks: str
+
+
+_NOTICE = "the copyright notice and the text of the licence"
+_KNOWN = (
+    Licence(
+        "CC BY 4.0",
+        "https://creativecommons.org/licenses/by/4.0/",
+        "the authors, the source, the licence, and that the table was changed",
+    ),
+    Licence("public domain", "https://creativecommons.org/publicdomain/mark/1.0/", "nothing"),
+    Licence("MIT", "https://spdx.org/licenses/MIT.html", _NOTICE),
+    Licence("BSD-2-Clause", "https://spdx.org/licenses/BSD-2-Clause.html", _NOTICE),
+    Licence("Apache-2.0", "https://spdx.org/licenses/Apache-2.0.html", f"{_NOTICE}, and that the table was changed"),
+)
+
+
+def licences(card: Card) -> tuple[Licence, ...]:
+    """The licences that a card names, each that of the data or of the distribution that carries them; none if unknown.
+
+    All of them have to be kept. A card whose licence is not among those known here counts as one with none.
+    """
+    parts = [part.strip().rpartition(" is ")[2] for part in card.licence.split(";")]
+    found = [next((one for one in _KNOWN if part.startswith(one.name)), None) for part in parts]
+    return () if None in found else tuple(one for one in found if one is not None)
+
+
+def may_redistribute(card: Card) -> bool:
+    """Whether the table of a card may be passed on, under the terms of its licences."""
+    return bool(licences(card))
+
+
+def attribution(card: Card) -> str:
+    """What goes with a copy of a table: who made the data, where they are from, the licence, and what was changed."""
+    of = " and ".join(f"{one.name} ({one.url})" for one in licences(card)) or "none that is known here"
+    return (
+        f"{card.title}.\n\nData: {card.citation}.\n\nSource: {'; '.join(card.sources)}.\n\n"
+        f"Licence: {of}. The card says: {card.licence}.\n\n"
+        f"Changed: read into a table of candidates and values by gpbandit-envs. {card.notes}"
+    )
 
 
 def exportable() -> list[str]:

@@ -17,8 +17,7 @@ from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.envs.episodes import Episodes, Stream, features_of, keeps_function, reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.render import Rendering
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
-from gpbandit_envs.functions.rows import DrawnRows
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, DrawnRows
 from gpbandit_envs.problem import Certificate, Problem
 
 __all__ = ["METADATA", "BanditEnv", "BoxEnv", "FiniteArmEnv", "as_arms", "as_points"]
@@ -37,7 +36,7 @@ class BanditEnv(gym.Env[Any, Any]):
     `gymnasium.make` puts around the environment.
 
     Args:
-        recipe: Mean functions, noise, costs, the stated prior, and the options of `gpbandit_envs.envs.options`.
+        recipe: Mean functions, noise, costs, the stated prior, and the options of `gpbandit_envs.envs.recipe`.
         instance_seed: Pins the mean function, whatever `reset` is seeded with; None for a new one each episode.
         reveal_oracle: Whether steps carry `info["oracle"]`.
         horizon: Number of evaluations stated to policies; None for the id's registered time limit. It does not

@@ -10,8 +10,7 @@ from typing import Any, overload
 
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
 from gpbandit_envs.envs.contextual import ContextualArmEnv, ContextualArmVectorEnv
-from gpbandit_envs.envs.options import composed
-from gpbandit_envs.envs.recipe import EnvRecipe
+from gpbandit_envs.envs.recipe import EnvRecipe, composed
 from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv, TimeVaryingArmVectorEnv
 from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFamily

@@ -13,8 +13,7 @@ from gymnasium.utils import seeding
 from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.corruption import Corruption
 from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
-from gpbandit_envs.functions.rows import RowsFunction
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, RowsFunction
 from gpbandit_envs.problem import InitialData, Problem
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 from gpbandit_envs import datasets
 from gpbandit_envs.atomic import written_whole
-from gpbandit_envs.functions.rows import as_rows, set_apart
+from gpbandit_envs.functions.base import as_rows, set_apart
 from gpbandit_envs.gp.hyperparameters import Flat, HyperPrior, LogMarginalLikelihood, LogNormal
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations

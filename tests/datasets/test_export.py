@@ -16,8 +16,7 @@ from gpbandit_envs import datasets
 from gpbandit_envs.datasets import DataError, Table
 from gpbandit_envs.datasets import export as module
 from gpbandit_envs.datasets.card import Card
-from gpbandit_envs.datasets.export import export, exportable
-from gpbandit_envs.datasets.licences import attribution, licences, may_redistribute
+from gpbandit_envs.datasets.export import attribution, export, exportable, licences, may_redistribute
 
 _NOTES = "Options and notes of this table:"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
-from gpbandit_envs.envs.options import rescale_lengthscales
+from gpbandit_envs.envs.recipe import rescale_lengthscales
 from gpbandit_envs.gp import SE, Linear, Matern, RationalQuadratic
 from gpbandit_envs.problem import NoiseTails, Problem
 

@@ -12,11 +12,9 @@ import pytest
 import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.datasets.table import Table, neighbours_among
 from gpbandit_envs.envs.bandit import FiniteArmEnv
-from gpbandit_envs.envs.options import composed
-from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.functions.base import FixedArms
+from gpbandit_envs.envs.recipe import EnvRecipe, composed
+from gpbandit_envs.functions.base import FixedArms, Rows, set_apart
 from gpbandit_envs.functions.closed_forms import MOST_SHIFT
-from gpbandit_envs.functions.rows import Rows, set_apart
 from gpbandit_envs.gp import SE
 from gpbandit_envs.noise import ArmNoise, GaussianNoise, TableNoise
 
