@@ -17,13 +17,12 @@ from jaxtyping import Float, Int
 from gpbandit_envs import datasets
 from gpbandit_envs.arguments import as_word, positive_int
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, drawn, modelled
 from gpbandit_envs.envs.tabular import load_scaled, table_recipe
 from gpbandit_envs.functions.base import ArmFamily, FixedArms, even_arms
 from gpbandit_envs.functions.rkhs import RKHSArms
 from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.gp import SE, ActiveDims, Kernel, Matern, Product, Sum, as_kernel
-from gpbandit_envs.noise import as_noise
 from gpbandit_envs.offers import ContextOffers, SleepingOffers, Unoffered
 
 __all__ = ["direct_arylation_context", "neurostimulation_context", "pairs", "rkhs_context", "sleeping_arms"]
@@ -78,11 +77,11 @@ def rkhs_context(
     arms, context_of = pairs(even_arms(n_actions, dim), contexts)
     whole = _combined(SE(lengthscale), SE(context_lengthscale), dim, context_dim, combine)
     family = RKHSArms(whole if kernel is None else as_kernel(kernel), arms, norm, n_centres)
-    return EnvRecipe(
-        family=family,
-        noise=as_noise(noise, noise_std),
-        kernel=family.kernel,
-        norm_bound=family.norm_bound,
+    return drawn(
+        family,
+        family.kernel,
+        noise,
+        noise_std,
         offers=ContextOffers(context_of, contexts if observe == "features" else None, unoffered),
         notes={"context_dims": list(range(dim, dim + context_dim))},
     )
@@ -199,12 +198,11 @@ def neurostimulation_context(
     scores = np.concatenate([table.values[:, 0] for table, _, _ in loaded])
     dim, context_dim = loaded[0][1].shape[1], len(rats)
     default = _combined(Matern(0.3, nu=2.5), SE(1.0), dim, context_dim, "product")
-    return EnvRecipe(
-        family=FixedArms(arms, datasets.unit_interval(scores[:, None])[:, 0]),
-        noise=as_noise(noise, noise_std),
-        kernel=default if kernel is None else as_kernel(kernel),
-        norm_bound=None,
-        knowledge="learned",
+    return modelled(
+        FixedArms(arms, datasets.unit_interval(scores[:, None])[:, 0]),
+        default if kernel is None else kernel,
+        noise,
+        noise_std,
         offers=ContextOffers(context_of, unoffered=unoffered),
         notes={
             **loaded[0][0].notes,

@@ -7,13 +7,12 @@ from typing import Literal
 
 from gpbandit_envs.arguments import as_number, as_word, positive_int
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, drawn, modelled
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily, OnArms, lattice
 from gpbandit_envs.functions.closed_forms import FORMULAS, H1_FORMS, ClosedForm, Shifted
 from gpbandit_envs.functions.closed_forms import deceptive as deceptive_formula
 from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, BPE_F2_SIDE, Expansion, FixedExpansion
 from gpbandit_envs.gp import as_kernel
-from gpbandit_envs.noise import as_noise
 
 __all__ = [
     "bpe_f1",
@@ -39,7 +38,7 @@ def _formula(name: str, noise_std: float, summary: str) -> EntryPoint:
         noise: NoiseLike = None,
         shift: bool = False,
     ) -> EnvRecipe:
-        return _modelled(_placed(ClosedForm(FORMULAS[name]), shift, grid), noise_std, kernel, noise)
+        return modelled(_placed(ClosedForm(FORMULAS[name]), shift, grid), kernel, noise, noise_std)
 
     recipe.__name__ = recipe.__qualname__ = name
     recipe.__doc__ = summary
@@ -90,7 +89,7 @@ def h1(
     as_word("form", form, ("inside", "outside"))
     side = as_number("half_side", half_side, "a finite number >= 10", lambda side: side >= 10)
     formula = replace(H1_FORMS[form], low=(-side, -side), high=(side, side))
-    return _modelled(_placed(ClosedForm(formula), shift, grid), noise_std, kernel, noise)
+    return modelled(_placed(ClosedForm(formula), shift, grid), kernel, noise, noise_std)
 
 
 @EntryPoint
@@ -109,7 +108,7 @@ def deceptive(
         dim: Number of coordinates `d`.
     """
     form = ClosedForm(deceptive_formula(positive_int("dim", dim)))
-    return _modelled(_placed(form, shift, grid), noise_std, kernel, noise)
+    return modelled(_placed(form, shift, grid), kernel, noise, noise_std)
 
 
 @EntryPoint
@@ -153,26 +152,8 @@ def _gridded(family: BoxFamily, grid: int | None) -> ArmFamily | BoxFamily:
     return family if grid is None else OnArms(family, lattice(positive_int("grid", grid), family.dim))
 
 
-def _modelled(family: ArmFamily | BoxFamily, noise_std: float, kernel: KernelLike, noise: NoiseLike) -> EnvRecipe:
-    """A function that no kernel describes: the stated prior, if any, is a modelling choice."""
-    return EnvRecipe(
-        family=family,
-        noise=as_noise(noise, noise_std),
-        kernel=None if kernel is None else as_kernel(kernel),
-        norm_bound=None,
-        knowledge="learned",
-    )
-
-
 def _expansion(
     function: Expansion, grid: int | None, noise_std: float, kernel: KernelLike, noise: NoiseLike, side: float = 1.0
 ) -> EnvRecipe:
     stated = function.kernel if kernel is None else as_kernel(kernel)
-    is_true = stated == function.kernel
-    return EnvRecipe(
-        family=_gridded(FixedExpansion(function, side), grid),
-        noise=as_noise(noise, noise_std),
-        kernel=stated,
-        norm_bound=function.norm if is_true else None,
-        knowledge="oracle" if is_true else "misspecified",
-    )
+    return drawn(_gridded(FixedExpansion(function, side), grid), stated, noise, noise_std)

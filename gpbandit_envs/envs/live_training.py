@@ -17,10 +17,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.domain import Domain
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction
-from gpbandit_envs.gp import as_kernel
-from gpbandit_envs.noise import as_noise
 from gpbandit_envs.problem import Certificate
 
 __all__ = ["BestKnown", "Split", "Training", "TrainingFailed", "TrainingResult", "split", "training_recipe"]
@@ -158,14 +156,8 @@ def training_recipe(
     training: Training, noise_std: float, kernel: KernelLike, noise: NoiseLike, notes: Mapping[str, object]
 ) -> EnvRecipe:
     """The recipe of a task that no kernel describes; its problem states the ranges of the hyperparameters."""
-    return EnvRecipe(
-        family=training,
-        noise=as_noise(noise, noise_std),
-        kernel=None if kernel is None else as_kernel(kernel),
-        norm_bound=None,
-        knowledge="learned",
-        notes={"domain": training.domain.to_spec(), **notes},
-    )
+    notes = {"domain": training.domain.to_spec(), **notes}
+    return modelled(training, kernel, noise, noise_std, notes=notes)
 
 
 class Split:

@@ -14,10 +14,8 @@ from scipy.optimize import minimize
 
 from gpbandit_envs.arguments import LARGEST, positive_int
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction, OnArms, lattice
-from gpbandit_envs.gp import as_kernel
-from gpbandit_envs.noise import as_noise
 from gpbandit_envs.problem import Certificate
 
 __all__ = ["Bounds", "OwnFunction", "as_domain", "best_found", "function_recipe"]
@@ -129,14 +127,8 @@ def function_recipe(
     facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
     box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)
     family = None if grid is None else OnArms(box, grid_of(domain, positive_int("grid", grid)))
-    return EnvRecipe(
-        family=family or box,
-        noise=as_noise(noise, noise_std),
-        kernel=None if kernel is None else as_kernel(kernel),
-        norm_bound=None,
-        knowledge="learned",
-        notes={"domain": domain.to_spec(), "minimise": defined["minimise"]},
-    )
+    notes = {"domain": domain.to_spec(), "minimise": defined["minimise"]}
+    return modelled(family or box, kernel, noise, noise_std, notes=notes)
 
 
 def grid_sizes(domain: Domain, per_axis: int) -> list[int]:

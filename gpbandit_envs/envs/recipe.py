@@ -26,11 +26,20 @@ from gpbandit_envs.functions.base import (
 from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
 from gpbandit_envs.gp import Scale, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.noise import ArmNoise, Noise, TableNoise
+from gpbandit_envs.noise import ArmNoise, Noise, TableNoise, as_noise
 from gpbandit_envs.offers import Offers
 from gpbandit_envs.problem import Approximation, Knowledge, Problem
 
-__all__ = ["EnvRecipe", "KernelLike", "NoiseLike", "composed", "fixed_table", "rescale_lengthscales"]
+__all__ = [
+    "EnvRecipe",
+    "KernelLike",
+    "NoiseLike",
+    "composed",
+    "drawn",
+    "fixed_table",
+    "modelled",
+    "rescale_lengthscales",
+]
 
 _WRONG = ("lengthscale", "variance", "norm", "noise", "sup")
 
@@ -142,6 +151,38 @@ class EnvRecipe:
             drift=family.eps if isinstance(family, DriftingGP) else None,
             notes={"noise": noise.to_spec(), **self.notes},
         )
+
+
+def drawn(
+    family: ArmFamily | BoxFamily, stated: Kernel | None, noise: NoiseLike, noise_std: float, **parts: Any
+) -> EnvRecipe:
+    """The recipe of functions that `family.kernel` describes, where policies are told the kernel `stated`.
+
+    The norm under another kernel than the one that drew the function is unknown, and may be infinite: none is stated.
+    """
+    is_true = stated == family.kernel
+    return EnvRecipe(
+        family=family,
+        noise=as_noise(noise, noise_std),
+        kernel=stated,
+        norm_bound=family.norm_bound if is_true else None,
+        knowledge="oracle" if is_true else "misspecified",
+        **parts,
+    )
+
+
+def modelled(
+    family: ArmFamily | BoxFamily, kernel: KernelLike, noise: NoiseLike, noise_std: float, **parts: Any
+) -> EnvRecipe:
+    """The recipe of a function that no kernel describes: the stated prior, if any, is a modelling choice."""
+    return EnvRecipe(
+        family=family,
+        noise=as_noise(noise, noise_std),
+        kernel=None if kernel is None else as_kernel(kernel),
+        norm_bound=None,
+        knowledge="learned",
+        **parts,
+    )
 
 
 def fixed_table(recipe: EnvRecipe) -> tuple[np.ndarray, np.ndarray] | None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from gpbandit_envs.arguments import positive_int, positive_number
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, drawn
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily, even_arms, lattice
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.interpolated import InterpolatedArms
@@ -46,20 +46,13 @@ def rkhs(
             function is drawn with that SE kernel and the stated prior is misspecified.
         n_centres: Number of terms of the expansion.
     """
-    drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
+    truth, stated = _kernels(kernel, lengthscale, SE(0.2))
     family: RKHSArms | RKHSBox = (
-        RKHSBox(drawn, dim, norm, n_centres)
+        RKHSBox(truth, dim, norm, n_centres)
         if n_arms is None or n_arms == "box"
-        else RKHSArms(drawn, even_arms(n_arms, dim), norm, n_centres)
+        else RKHSArms(truth, even_arms(n_arms, dim), norm, n_centres)
     )
-    return EnvRecipe(
-        family=family,
-        noise=as_noise(noise, noise_std),
-        kernel=stated,
-        # The norm under another kernel than the one that drew the function is unknown, and may be infinite.
-        norm_bound=family.norm_bound if is_true else None,
-        knowledge="oracle" if is_true else "misspecified",
-    )
+    return drawn(family, stated, noise, noise_std)
 
 
 @EntryPoint
@@ -85,20 +78,14 @@ def gp_sample(
             function is drawn with that Matern kernel and the stated prior is misspecified.
         n_features: Number of random features beyond 5,000 arms.
     """
-    drawn, stated, is_true = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
+    truth, stated = _kernels(kernel, lengthscale, Matern(0.1, nu=2.5))
     family: ArmFamily | BoxFamily = (
-        GPSampleBox(drawn, dim, n_features)
+        GPSampleBox(truth, dim, n_features)
         if n_arms is None or n_arms == "box"
-        else GPSampleArms(drawn, even_arms(n_arms, dim), n_features)
+        else GPSampleArms(truth, even_arms(n_arms, dim), n_features)
     )
-    return EnvRecipe(
-        family=family,
-        noise=as_noise(noise, noise_std),
-        kernel=stated,
-        # A sample path is almost surely no member of the RKHS: no finite bound would be true for every grid.
-        norm_bound=None,
-        knowledge="oracle" if is_true else "misspecified",
-    )
+    # A sample path is almost surely no member of the RKHS: no finite bound would be true for every grid.
+    return drawn(family, stated, noise, noise_std)
 
 
 @EntryPoint
@@ -126,15 +113,9 @@ def needle(
         kernel: Prior stated to policies, and the kernel under which the norm holds unless `lengthscale` is also given;
             SE or Matern with one lengthscale.
     """
-    drawn, stated, is_true = _kernels(kernel, lengthscale, SE(0.2))
-    family = NeedleArms(drawn, even_arms(n_arms, dim), height, norm)
-    return EnvRecipe(
-        family=family,
-        noise=as_noise(noise, noise_std),
-        kernel=stated,
-        norm_bound=family.norm_bound if is_true else None,
-        knowledge="oracle" if is_true else "misspecified",
-    )
+    truth, stated = _kernels(kernel, lengthscale, SE(0.2))
+    family = NeedleArms(truth, even_arms(n_arms, dim), height, norm)
+    return drawn(family, stated, noise, noise_std)
 
 
 @EntryPoint
@@ -154,13 +135,8 @@ def variance_starvation(
     """
     both = SE(0.1) if kernel is None else as_kernel(kernel)
     arms = even_arms(n_arms, 1)
-    return EnvRecipe(
-        family=GPSampleArms(both, arms),
-        noise=as_noise(noise, noise_std),
-        kernel=both,
-        norm_bound=None,
-        notes={"observed_arms": int((arms[:, 0] <= 0.5).sum()), "evaluations": (6, 63, 215)},
-    )
+    notes = {"observed_arms": int((arms[:, 0] <= 0.5).sum()), "evaluations": (6, 63, 215)}
+    return drawn(GPSampleArms(both, arms), both, noise, noise_std, notes=notes)
 
 
 @EntryPoint
@@ -189,24 +165,23 @@ def bpe_sample(
         kernel: Prior stated to policies, on the unit square; if None, the kernel that draws the sample.
     """
     side = positive_number("side", side)
-    drawn = SE(positive_number("lengthscale", lengthscale) / side)
+    truth = SE(positive_number("lengthscale", lengthscale) / side)
     return EnvRecipe(
-        family=InterpolatedArms(drawn, lattice(positive_int("grid", grid), 2), coarse, side),
+        family=InterpolatedArms(truth, lattice(positive_int("grid", grid), 2), coarse, side),
         noise=as_noise(noise, noise_std),
-        kernel=drawn if kernel is None else as_kernel(kernel),
+        kernel=truth if kernel is None else as_kernel(kernel),
         norm_bound=None,
         knowledge="misspecified",
     )
 
 
-def _kernels(kernel: KernelLike, lengthscale: float | None, default: SE | Matern) -> tuple[Kernel, Kernel, bool]:
-    """The kernel that draws, the kernel stated to policies, and whether they are the same."""
+def _kernels(kernel: KernelLike, lengthscale: float | None, default: SE | Matern) -> tuple[Kernel, Kernel]:
+    """The kernel that draws, and the kernel stated to policies."""
     if lengthscale is None:
         both = default if kernel is None else as_kernel(kernel)
-        return both, both, True
-    drawn = SE(lengthscale) if isinstance(default, SE) else Matern(lengthscale, nu=default.nu)
-    stated = drawn if kernel is None else as_kernel(kernel)
-    return drawn, stated, drawn == stated
+        return both, both
+    truth = SE(lengthscale) if isinstance(default, SE) else Matern(lengthscale, nu=default.nu)
+    return truth, truth if kernel is None else as_kernel(kernel)
 
 
 @EntryPoint
@@ -234,7 +209,7 @@ def tv_gp_sample(
         kernel: Kernel that draws the functions and is stated to policies, in place of the SE kernel.
     """
     family = DriftingGP(SE(lengthscale) if kernel is None else as_kernel(kernel), even_arms(n_arms, dim), eps)
-    return EnvRecipe(family=family, noise=as_noise(noise, noise_std), kernel=family.kernel, norm_bound=None)
+    return drawn(family, family.kernel, noise, noise_std)
 
 
 @EntryPoint
@@ -264,8 +239,6 @@ def change_points(
         kernel: Kernel that draws the functions and is stated to policies, in place of the SE kernel.
         n_centres: Number of terms of the expansions.
     """
-    drawn = SE(lengthscale) if kernel is None else as_kernel(kernel)
-    family = ChangePointArms(RKHSArms(drawn, even_arms(n_arms, dim), norm, n_centres), rate)
-    return EnvRecipe(
-        family=family, noise=as_noise(noise, noise_std), kernel=family.kernel, norm_bound=family.norm_bound
-    )
+    truth = SE(lengthscale) if kernel is None else as_kernel(kernel)
+    family = ChangePointArms(RKHSArms(truth, even_arms(n_arms, dim), norm, n_centres), rate)
+    return drawn(family, family.kernel, noise, noise_std)
