@@ -34,6 +34,13 @@ def gram(problem: Problem) -> np.ndarray:
     return problem.kernel(features(problem), features(problem))
 
 
+def in_the_ball(K: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Means at all arms of a random function of norm 1."""
+    weights = rng.standard_normal(len(K))
+    mean: np.ndarray = K @ weights / np.sqrt(weights @ K @ weights)
+    return mean
+
+
 def begun(problem: Problem, id: str, seed: int = 0, **settings: Any) -> Any:
     """The agent of an id at the start of an episode."""
     agent = agents.make(id, **settings)

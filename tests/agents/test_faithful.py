@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
-from agents.few_batches.bpe import BPE
 from gpbandit_envs.gp import SE, Kernel, Matern
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
@@ -46,28 +46,36 @@ def constants(problem: Problem) -> tuple[np.ndarray, float, float, float, float]
     return gram(problem), problem.noise_std**2, problem.noise_std, 1.5, 1 / T
 
 
-@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
-def test_gp_ucb(problem: Problem, mean: np.ndarray) -> None:
-    expected = policies.gp_ucb(*constants(problem), T, noisy(mean, constants(problem)[2], 6))
-    agent = agents.make("GP-UCB", width="practical")
-    assert play(agent, problem, noisy(mean, constants(problem)[2], 6), 0) == expected.batches
+def told(problem: Problem, mean: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    return noisy(mean, constants(problem)[2], 6)
 
 
-@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
-@pytest.mark.parametrize("rule", ["product", "sum"])
-@pytest.mark.parametrize("c", [1.0, 2.0, 4.0])
-def test_gp_aucb(problem: Problem, mean: np.ndarray, rule: str, c: float) -> None:
-    expected = policies.gp_aucb(*constants(problem), c, rule, T, noisy(mean, constants(problem)[2], 6))
-    agent = agents.make("GP-AUCB", width="practical", rule=rule, c=c)
-    assert play(agent, problem, noisy(mean, constants(problem)[2], 6), 0) == expected.batches
+@pytest.mark.parametrize(
+    ("id", "kwargs", "textbook", "more", "problems"),
+    [
+        ("GP-UCB", {"width": "practical"}, policies.gp_ucb, (), PROBLEMS),
+        *[
+            ("GP-AUCB", {"width": "practical", "rule": rule, "c": c}, policies.gp_aucb, (c, rule), PROBLEMS)
+            for rule in ("product", "sum")
+            for c in (1.0, 2.0, 4.0)
+        ],
+        *[
+            ("GP-BUCB", {"width": "practical", "batch_size": size}, policies.gp_bucb, (size,), WITHOUT_TIES)
+            for size in (1, 4, 10)
+        ],
+        ("RGP-UCB", {"corruption": 3.0}, policies.rgp_ucb, (3.0,), WITHOUT_TIES),
+    ],
+)
+def test_the_arms_of_the_textbook(id: str, kwargs: Any, textbook: Any, more: tuple[Any, ...], problems: Any) -> None:
+    for problem, mean in problems:
+        expected = textbook(*constants(problem), *more, T, told(problem, mean))
+        assert play(agents.make(id, **kwargs), problem, told(problem, mean), 0) == expected.batches
 
 
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
 @pytest.mark.parametrize("c", [1.0, 2.0])
 def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = policies.bbkb(
-        *constants(problem), c, 2.0, T, noisy(mean, constants(problem)[2], 6), np.random.default_rng(3)
-    )
+    expected = policies.bbkb(*constants(problem), c, 2.0, T, told(problem, mean), np.random.default_rng(3))
     agent: Any = agents.make("BBKB", width="practical", c=c, draws="pull")
     drawn: list[list[int]] = []
     embed = SketchedArmPosterior.embed
@@ -77,44 +85,30 @@ def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.
         embed(posterior, arms)
 
     monkeypatch.setattr(SketchedArmPosterior, "embed", recording)
-    batches = play(agent, problem, noisy(mean, constants(problem)[2], 6), 3)
-    assert batches == expected.batches
+    assert play(agent, problem, told(problem, mean), 3) == expected.batches
     assert drawn == expected.dictionaries
 
 
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
 @pytest.mark.parametrize("rule", ["bkb", "global-local"])
 def test_bkb_and_the_local_rule(problem: Problem, mean: np.ndarray, rule: str) -> None:
-    lam, xi = constants(problem)[1:3]
     expected = policies.sketched_ucb(
-        *constants(problem), 2.0, T, noisy(mean, xi, 6), np.random.default_rng(3), rule=rule
+        *constants(problem), 2.0, T, told(problem, mean), np.random.default_rng(3), rule=rule
     )
     agent = agents.make("BKB" if rule == "bkb" else "BBKB-GlobalLocal", width="practical", draws="arm")
-    assert play(agent, problem, noisy(mean, xi, 6), 3) == expected.batches
-    assert lam > 0
-
-
-@pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
-@pytest.mark.parametrize("size", [1, 4, 10])
-def test_gp_bucb(problem: Problem, mean: np.ndarray, size: int) -> None:
-    xi = constants(problem)[2]
-    expected = policies.gp_bucb(*constants(problem), size, T, noisy(mean, xi, 6))
-    agent = agents.make("GP-BUCB", width="practical", batch_size=size)
-    assert play(agent, problem, noisy(mean, xi, 6), 0) == expected.batches
+    assert play(agent, problem, told(problem, mean), 3) == expected.batches
 
 
 @pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
 @pytest.mark.parametrize("posterior", ["batch", "full"])
 @pytest.mark.parametrize("n_batches", [None, 3])
 def test_bpe(problem: Problem, mean: np.ndarray, posterior: str, n_batches: int | None) -> None:
-    K, lam, xi = constants(problem)[:3]
-    agent = agents.make("BPE", width=1.5, posterior=posterior, n_batches=n_batches)
-    batches = play(agent, problem, noisy(mean, xi, 6), 0)
+    agent: Any = agents.make("BPE", width=1.5, posterior=posterior, n_batches=n_batches)
+    batches = play(agent, problem, told(problem, mean), 0)
     lengths = [len(batch) for batch in batches]
     assert sum(lengths) == T
-    expected = policies.bpe(K, lam, 1.5, lengths, posterior == "full", noisy(mean, xi, 6))
+    expected = policies.bpe(*constants(problem)[:2], 1.5, lengths, posterior == "full", told(problem, mean))
     assert batches == expected.batches
-    assert isinstance(agent, BPE)
     assert agent.alive.tolist() == expected.dictionaries[-1]
     assert not agent.inconsistent
 

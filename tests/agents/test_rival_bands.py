@@ -16,7 +16,7 @@ from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation, InitialData, NoiseTails, Problem
 from leaderboards.audit.measure import guarantee_status
-from tests.agents.play import begun, gram, noisy, play
+from tests.agents.play import begun, gram, in_the_ball, noisy, play
 from tests.reference.posterior import dense
 
 R, DELTA = 0.1, 0.05
@@ -27,9 +27,7 @@ def problem_of(seed: int = 0, kernel: Kernel | None = None, **changes: Any) -> t
     """A problem with a mean of norm 1, and the mean."""
     rng = np.random.default_rng(seed)
     X, kernel = rng.random((40, 2)), kernel or SE(0.3)
-    w = rng.standard_normal(40)
-    K = kernel(X, X)
-    mean = K @ w / np.sqrt(w @ K @ w)
+    mean = in_the_ball(kernel(X, X), rng)
     stated: dict[str, Any] = {"arms": X, "kernel": kernel, "noise_std": R, "horizon": 60, "norm_bound": 1.0}
     stated |= {"name": "test", "dim": 2, "noise_tails": NoiseTails(R, gaussian=True)}
     return Problem(**stated | changes), mean
@@ -94,12 +92,9 @@ def test_existing_data_keep_their_scatter_out_of_both_sides() -> None:
     """Feedback that came together has left its scatter out already: the band is that of feedback one by one."""
     problem, mean = problem_of(norm_bound=None, approximations=PAIRS)
     one_by_one, arms, y = fed(problem, mean, width="dmm-slack")
-    together = begun(
-        replace(problem, initial=InitialData(arms=arms, rewards=y)), "GP-UCB", width="dmm-slack", delta=DELTA
-    )
-    band = together.predict(problem.arms)
-    assert band is not None
-    np.testing.assert_allclose(band, one_by_one.predict(problem.arms), atol=1e-8)
+    known = replace(problem, initial=InitialData(arms=arms, rewards=y))
+    together = begun(known, "GP-UCB", width="dmm-slack", delta=DELTA)
+    np.testing.assert_allclose(together.predict(problem.arms), one_by_one.predict(problem.arms), atol=1e-8)
 
 
 @pytest.mark.parametrize("lam", [None, 0.3])
