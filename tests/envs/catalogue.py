@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +14,7 @@ import pytest
 
 from gpbandit_envs import datasets
 from gpbandit_envs.registry import ENVIRONMENTS
+from tests.datasets.conftest import BESIDE, folder_of_data
 
 
 @dataclass(frozen=True)
@@ -82,28 +81,19 @@ def _unavailable(env_id: str, kwargs: tuple[tuple[str, Any], ...]) -> str | None
     """Why the data cannot be had; None if they can, from the cache, a source, or the folder with test data."""
     name = env_id.removeprefix("GPBandit/").rpartition("-v")[0]
     if name == "NASBench101":
-        return None if PARTIAL_NASBENCH101.exists() else f"{PARTIAL_NASBENCH101.name} is not in {TEST_DATA}"
+        return None if PARTIAL_NASBENCH101.exists() else f"{PARTIAL_NASBENCH101.name} is not in {folder_of_data()}"
     try:
         gym.make(env_id, **dict(kwargs))
     except datasets.FetchError as error:
-        folder = TEST_DATA / _BY_HAND.get(name, "none")
+        data_set = name.removesuffix("Context")
+        folder = folder_of_data() / BESIDE.get(data_set, "none")
         if not folder.is_dir():
             return error.reason
-        datasets.fetch(name.removesuffix("Context"), file=folder)
+        datasets.fetch(data_set, file=folder)
     return None
 
 
-TEST_DATA = Path(os.environ.get("GPBANDIT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
-PARTIAL_NASBENCH101 = TEST_DATA / "nasbench101" / "candidates_6v_conv3_pool3_12416.csv"
-# Public, but on addresses that not every machine reaches.
-_BY_HAND = {
-    "Neurostimulation": "neurostimulation",
-    "OERPlates": "oer_plates",
-    "CrossedBarrel": "crossed_barrel",
-    "DirectArylation": "direct_arylation",
-    "DirectArylationContext": "direct_arylation",
-    "NeurostimulationContext": "neurostimulation",
-}
+PARTIAL_NASBENCH101 = folder_of_data() / "nasbench101" / "candidates_6v_conv3_pool3_12416.csv"
 
 CORRUPTED = (
     Case(
