@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.domain import Domain
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
-from gpbandit_envs.functions.base import BoxFamily, BoxFunction
+from gpbandit_envs.functions.base import BoxFunction, FixedBox
 from gpbandit_envs.problem import Certificate
 
 __all__ = ["BestKnown", "Split", "Training", "TrainingFailed", "TrainingResult", "split", "training_recipe"]
@@ -69,7 +69,7 @@ class BestKnown:
     search: str
 
 
-class Training(BoxFamily):
+class Training(FixedBox):
     """A deterministic training with hyperparameters, as a fixed function on the unit cube.
 
     The mean is the score, or the floor where the training failed. Results are cached: no point is trained twice.
@@ -86,9 +86,6 @@ class Training(BoxFamily):
     ceiling: float
     best_known: BestKnown
 
-    kernel = None
-    norm_bound = None
-    fixed = True
     elementwise = True
     expensive = True
 
@@ -147,9 +144,6 @@ class Training(BoxFamily):
             optimum_tol=self.ceiling - score,
             facts={"optimum": "best value known", "upper bound": self.ceiling, "search": best.search},
         )
-
-    def draw(self, rng: np.random.Generator) -> BoxFunction:
-        return self._function
 
 
 def training_recipe(

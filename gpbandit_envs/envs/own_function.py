@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from gpbandit_envs.arguments import LARGEST, positive_int
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
-from gpbandit_envs.functions.base import BoxFamily, BoxFunction, OnArms, lattice
+from gpbandit_envs.functions.base import BoxFunction, FixedBox, OnArms, lattice
 from gpbandit_envs.problem import Certificate
 
 __all__ = ["Bounds", "OwnFunction", "as_domain", "best_found", "function_recipe"]
@@ -32,7 +32,7 @@ _SAID = {
 }
 
 
-class OwnFunction(BoxFamily):
+class OwnFunction(FixedBox):
     """A function of one point in its own units, which is always the same.
 
     Args:
@@ -43,10 +43,7 @@ class OwnFunction(BoxFamily):
         facts: Facts for the certificate.
     """
 
-    fixed = True
     elementwise = True
-    kernel = None
-    norm_bound = None
 
     def __init__(
         self,
@@ -90,9 +87,6 @@ class OwnFunction(BoxFamily):
     def certify(self) -> Certificate:
         """The optimum that was stated, if one was."""
         return Certificate(optimum=self._optimum, optimal_action=(), optimum_tol=math.nan, facts=self._facts)
-
-    def draw(self, rng: np.random.Generator) -> BoxFunction:
-        return self._function
 
 
 def function_recipe(

@@ -26,6 +26,7 @@ __all__ = [
     "BoxFunction",
     "DrawnRows",
     "FixedArms",
+    "FixedBox",
     "NearArms",
     "OnArms",
     "Rows",
@@ -135,6 +136,18 @@ class BoxFamily(ABC):
     def failed(self, x: Float[np.ndarray, " d"]) -> bool:
         """Whether the evaluation at a point gave no result; read only if `expensive`."""
         return False
+
+
+class FixedBox(BoxFamily):
+    """One function on a box, which `_function` holds."""
+
+    fixed = True
+    kernel: Kernel | None = None
+    norm_bound: float | None = None
+    _function: BoxFunction
+
+    def draw(self, rng: np.random.Generator) -> BoxFunction:
+        return self._function
 
 
 class OnArms(ArmFamily):

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.functions.base import BoxFamily, BoxFunction
+from gpbandit_envs.functions.base import BoxFamily, BoxFunction, FixedBox
 from gpbandit_envs.problem import Certificate
 
 __all__ = ["FORMULAS", "H1_FORMS", "MOST_SHIFT", "ClosedForm", "Formula", "Shifted", "deceptive"]
@@ -171,13 +171,10 @@ H1_FORMS: dict[str, Formula] = {
 """h1 by where its 1 stands: inside the root or outside."""
 
 
-class ClosedForm(BoxFamily):
+class ClosedForm(FixedBox):
     """A fixed formula, rescaled to the unit cube; it comes without a kernel."""
 
-    fixed = True
     elementwise = True
-    kernel = None
-    norm_bound = None
 
     def __init__(self, formula: Formula) -> None:
         self.low, self.high = np.array(formula.low), np.array(formula.high)
@@ -197,9 +194,6 @@ class ClosedForm(BoxFamily):
             optimal_action=tuple(unit.tolist()),
             optimum_tol=self._formula.optimum_tol,
         )
-
-    def draw(self, rng: np.random.Generator) -> BoxFunction:
-        return self._function
 
 
 MOST_SHIFT = 0.1

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from scipy.spatial.distance import cdist
 
 from gpbandit_envs.arguments import positive_int, positive_number
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, certify_arms
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, FixedBox, certify_arms
 from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern
 
@@ -163,7 +163,7 @@ class RKHSBox(BoxFamily):
         return _certified(draw_expansion(self.kernel, self.dim, self._n_centres, self.norm_bound, rng), self.norm_bound)
 
 
-class FixedExpansion(BoxFamily):
+class FixedExpansion(FixedBox):
     """One expansion, always the same.
 
     Args:
@@ -171,17 +171,12 @@ class FixedExpansion(BoxFamily):
         side: Side of the cube in true units.
     """
 
-    fixed = True
-
     def __init__(self, expansion: Expansion, side: float = 1.0) -> None:
         self.dim = expansion.centres.shape[1]
         self.low, self.high = np.zeros(self.dim), np.full(self.dim, side)
         self.kernel: Kernel = expansion.kernel
         self.norm_bound: float = expansion.norm
         self._function = _certified(expansion, expansion.norm)
-
-    def draw(self, rng: np.random.Generator) -> BoxFunction:
-        return self._function
 
 
 def _certified(f: Expansion, norm: float) -> BoxFunction:
