@@ -11,9 +11,8 @@ import agents
 from agents import BoundInputs
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
-from tests.agents.play import begun, features, noisy, play
-from tests.agents.test_faithful import PROBLEMS, WITHOUT_TIES, T, constants
-from tests.reference import policies
+from tests.agents.play import begun, features, gram, in_the_ball, noisy, play
+from tests.agents.test_faithful import PROBLEMS, T
 
 EPS = 0.2
 
@@ -23,23 +22,8 @@ def in_ball(seed: int, norm: float = 1.0, n_arms: int = 60) -> tuple[Problem, np
     rng = np.random.default_rng(seed)
     X = rng.random((n_arms, 1))
     kernel = SE(0.1)
-    weights = rng.standard_normal(n_arms)
-    K = kernel(X, X)
-    mean = K @ weights / np.sqrt(weights @ K @ weights) * norm
+    mean = in_the_ball(kernel(X, X), rng) * norm
     return Problem(name="ball", dim=1, arms=X, kernel=kernel, noise_std=0.05, norm_bound=norm, horizon=T), mean
-
-
-@pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)
-def test_it_chooses_the_textbook_s_arms(problem: Problem, mean: np.ndarray) -> None:
-    expected = policies.ec_gp_ucb(*constants(problem), EPS, T, noisy(mean, constants(problem)[2], 6))
-    agent = agents.make("EC-GP-UCB", misspecification=EPS)
-    assert play(agent, problem, noisy(mean, constants(problem)[2], 6), 0) == expected.batches
-
-
-def test_without_misspecification_it_is_gp_ucb() -> None:
-    problem, mean = PROBLEMS[0]
-    played = [play(agents.make(id), problem, noisy(mean, 0.1, 6), 0) for id in ("EC-GP-UCB", "GP-UCB")]
-    assert played[0] == played[1]
 
 
 def test_the_problem_states_the_misspecification() -> None:
@@ -71,7 +55,7 @@ def test_an_error_of_the_data_moves_the_mean_by_at_most_its_share_of_the_width()
     problem, _ = in_ball(0)
     rng = np.random.default_rng(0)
     lam = 0.05**2
-    K = SE(0.1)(features(problem), features(problem))
+    K = gram(problem)
     pulls = rng.integers(0, 60, 40)
     weights = np.linalg.solve(K[np.ix_(pulls, pulls)] + lam * np.eye(40), K[pulls])
     sd = np.sqrt(np.diagonal(K) - np.sum(K[pulls] * weights, axis=0))

@@ -64,12 +64,20 @@ def told(problem: Problem, mean: np.ndarray) -> Callable[[np.ndarray], np.ndarra
             for size in (1, 4, 10)
         ],
         ("RGP-UCB", {"corruption": 3.0}, policies.rgp_ucb, (3.0,), WITHOUT_TIES),
+        ("EC-GP-UCB", {"misspecification": 0.2}, policies.ec_gp_ucb, (0.2,), WITHOUT_TIES),
     ],
 )
 def test_the_arms_of_the_textbook(id: str, kwargs: Any, textbook: Any, more: tuple[Any, ...], problems: Any) -> None:
     for problem, mean in problems:
         expected = textbook(*constants(problem), *more, T, told(problem, mean))
         assert play(agents.make(id, **kwargs), problem, told(problem, mean), 0) == expected.batches
+
+
+@pytest.mark.parametrize(("id", "kwargs"), [("EC-GP-UCB", {}), ("RGP-UCB", {}), ("GP-UCB-PE", {"batch_size": 1})])
+def test_with_nothing_to_allow_for_it_is_gp_ucb(id: str, kwargs: dict[str, int]) -> None:
+    problem, mean = PROBLEMS[0]
+    plain = play(agents.make("GP-UCB"), problem, told(problem, mean), 0)
+    assert play(agents.make(id, **kwargs), problem, told(problem, mean), 0) == plain
 
 
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)

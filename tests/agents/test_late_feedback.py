@@ -75,12 +75,6 @@ def test_gp_ucb_pe(problem: Problem, mean: np.ndarray, size: int, width: Any) ->
     assert play(agent, problem, noisy(mean, 0.1, 6), 0) == expected.batches
 
 
-def test_gp_ucb_pe_in_batches_of_one_is_gp_ucb() -> None:
-    problem, mean = PROBLEMS[0]
-    one = play(agents.make("GP-UCB-PE", batch_size=1), problem, noisy(mean, 0.1, 6), 0)
-    assert one == play(agents.make("GP-UCB"), problem, noisy(mean, 0.1, 6), 0)
-
-
 def test_gp_ucb_pe_leaves_out_arms_that_cannot_be_best_and_keeps_the_best() -> None:
     problem, mean = PROBLEMS[0]
     agent: Any = agents.make("GP-UCB-PE", width=2.0, batch_size=5)

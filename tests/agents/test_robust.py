@@ -30,12 +30,6 @@ C = 3.0
 # ---- corruption ----
 
 
-def test_rgp_ucb_without_corruption_is_gp_ucb() -> None:
-    problem, mean = PROBLEMS[0]
-    played = [play(agents.make(id), problem, noisy(mean, 0.1, 6), 0) for id in ("RGP-UCB", "GP-UCB")]
-    assert played[0] == played[1]
-
-
 @pytest.mark.parametrize("id", ["RGP-UCB", "RGP-PE"])
 def test_the_problem_states_the_budget(id: str) -> None:
     problem, mean = PROBLEMS[0]
