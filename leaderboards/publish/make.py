@@ -7,9 +7,9 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +28,7 @@ from leaderboards.publish.boards import Board, board_folder
 from leaderboards.score.criteria import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
-from leaderboards.store.kept import KeptAudit, KeptRun, trace_digest
+from leaderboards.store.kept import trace_digest
 from leaderboards.store.manifest import MANIFEST, Manifest, PublishedFile, Source, write_manifest
 from leaderboards.store.run_file import SUFFIX, Row, RunEntry, content_of, results_in
 from leaderboards.store.store import Store
@@ -44,9 +44,6 @@ KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
 
 _NOTES = "fingerprints.json"
-
-Runs = dict[str, dict[str, tuple[RunEntry, KeptRun | None]]]
-"""Runs by the key of the agent and their own."""
 
 
 def file_names(agents: Iterable[Ref]) -> dict[str, str]:
@@ -192,7 +189,9 @@ def play_board(
     """
     suite = _with_extras(suite.pinned(), say)
     suite.check()
-    there = set() if board is None else _counting(board).keys()
+    stale = {} if board is None else board.stale()
+    on_board = {} if board is None else board.entries()
+    there = {key for key, run in on_board.items() if run.file not in stale and _is_ended(run)}
     _forget_stale(results)
     specs = [spec for spec in suite.specs() if spec.key not in there]
     watcher = None if suite.audit is None else AuditWatcher(results.directory, suite.audit)
@@ -250,31 +249,29 @@ def write_board(
     suite = suite.frozen()
     wanted = {spec.key: spec for spec in suite.specs()}
     listed = {entry.ref.key for entry in suite.agents}
-    stated = dict(sources or {})
-    before = _before(Board(folder), wanted) if (folder / MANIFEST).is_file() else _Before()
-    by_agent, where_from = before.counting, before.sources | stated
-    played = {} if results is None else {key: run for key, run in results.entries().items() if key in wanted}
-    # After the runs: an audit is written before its run, so that runs which end meanwhile do not come without theirs.
-    audits = {} if results is None else kept_audits(results, wanted)
-    for key, run in () if results is None else _further(results, played, wanted, stated, audits):
-        agent = wanted[key].agent.key
-        is_new = by_agent.setdefault(agent, {}).setdefault(key, run) is run
-        if is_new and agent in where_from and where_from[agent].seconds != seconds:
+    board = Board(folder) if (folder / MANIFEST).is_file() else None
+    stale, failed, counting = ([], [], []) if board is None else _on_board(board, wanted)
+    on_board = {} if board is None else {name: file.source for name, file in board.index.files.items()}
+    where_from = {_agent(row): on_board[row.entry.file] for row in (*failed, *counting)} | dict(sources or {})
+    further = [] if results is None else _further(results, wanted, frozenset(sources or ()))
+    there = {row.entry.key for row in counting}
+    for agent in {_agent(row) for row in further if row.entry.key not in there} & where_from.keys():
+        if where_from[agent].seconds != seconds:
             where_from[agent] = where_from[agent].model_copy(update={"seconds": "not comparable"})
+    by_agent = _by_agent([*failed, *further, *counting])
     if results is not None:
-        _take_fuller_audits(by_agent, audits, results)
-    for agent, runs in before.failed.items():  # unless played again
-        by_agent[agent] = runs | by_agent.get(agent, {})
-    for agent in before.stale.keys() - by_agent.keys():  # until the agent is played anew
-        by_agent[agent], where_from[agent] = before.stale[agent], before.stale_sources[agent]
-    instances = _instances(run for runs in by_agent.values() for run, _ in runs.values())
-    refs = {agent: next(iter(runs.values()))[0].spec.agent for agent, runs in by_agent.items()}
+        _take_fuller_audits(by_agent, results)
+    for agent, rows in _by_agent(stale).items():
+        if agent not in by_agent:  # until it is played anew
+            by_agent[agent], where_from[agent] = rows, on_board[next(iter(rows.values())).entry.file]
+    instances = _instances(row.entry for rows in by_agent.values() for row in rows.values())
+    refs = {agent: next(iter(rows.values())).entry.spec.agent for agent, rows in by_agent.items()}
     names = file_names(refs.values())
     files: dict[str, PublishedFile] = {}
-    for agent, runs in by_agent.items():
+    for agent, rows in by_agent.items():
         source = where_from.get(agent) or _own_source(refs[agent], seconds)
-        rows = [_published(entry, kept, instances) for entry, kept in runs.values()]
-        name, files_of = _write_agent(folder / "runs", names[agent], rows, source)
+        published = [_published(row, instances) for row in rows.values()]
+        name, files_of = _write_agent(folder / "runs", names[agent], published, source)
         files[name] = files_of
     others = [(ref.id, dict(ref.kwargs), ref.label) for key, ref in refs.items() if key not in listed]
     whole = suite.with_agents(AgentEntry(id=id, kwargs=kwargs, label=label) for id, kwargs, label in others)
@@ -285,11 +282,24 @@ def write_board(
     return Board(folder)
 
 
-def _published(run: RunEntry, kept: KeptRun | None, instances: Mapping[str, RunEntry]) -> Row:
-    """The row of a run: without its traceback, which may name folders of a machine, and with one's instance for all."""
+def _agent(row: Row) -> str:
+    return row.entry.spec.agent.key
+
+
+def _by_agent(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
+    """Rows by the keys of agent and run; of several of one run the last."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(_agent(row), {})[row.entry.key] = row
+    return found
+
+
+def _published(row: Row, instances: Mapping[str, RunEntry]) -> Row:
+    """A row without its traceback, which may name folders of a machine, and with one's instance for all."""
+    run = row.entry
     known = instances.get(_instance_key(run.spec), run)
     shown = {"error": None, "seconds": round(run.seconds, 3), "finished": float(round(run.finished))}
-    return Row(run.model_copy(update={**shown, "facts": known.facts, "data": known.data}), kept)
+    return Row(run.model_copy(update={**shown, "facts": known.facts, "data": known.data}), row.kept)
 
 
 def _write_agent(folder: Path, stem: str, rows: Iterable[Row], source: Source) -> tuple[str, PublishedFile]:
@@ -304,91 +314,57 @@ def _write_agent(folder: Path, stem: str, rows: Iterable[Row], source: Source) -
     return name, PublishedFile(agent=label, sha256=sha256, bytes=len(content), runs=len(ordered), source=source)
 
 
-@dataclass
-class _Before:
-    """The runs of a board that its new form may keep, by agent, and where they come from.
+def _on_board(board: Board, wanted: Mapping[str, RunSpec]) -> tuple[list[Row], list[Row], list[Row]]:
+    """The runs of a board that its new form may keep, under the labels of today.
 
-    Attributes:
-        counting: Those that need not be played again.
-        failed: Those that may be: crashed, timed out, without data.
-        stale: Those of agents whose code has changed since.
-        sources: Of the first two.
-        stale_sources: Of the last.
+    First those of agents whose code has changed since, then those that may be played again, as they crashed, timed out
+    or had no data, then those that need not be.
     """
-
-    counting: Runs = field(default_factory=dict)
-    failed: Runs = field(default_factory=dict)
-    stale: Runs = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
-    stale_sources: dict[str, Source] = field(default_factory=dict)
-
-
-def _before(board: Board, wanted: Mapping[str, RunSpec]) -> _Before:
-    found, counting, changed = _Before(), _counting(board), board.stale()
+    stale, failed, counting = list[Row](), list[Row](), list[Row]()
+    changed = board.stale()
     for key, entry in board.entries().items():
-        source, agent = board.source(entry), entry.spec.agent.key
-        # By the key of the agent, and under its label of today: those of the board may have been others.
-        run = (entry.model_copy(update={"spec": wanted.get(key, entry.spec)}), board.kept(key))
+        row = Row(entry.model_copy(update={"spec": wanted.get(key, entry.spec)}), board.kept(key))
         if entry.file in changed:
-            found.stale.setdefault(agent, {})[key] = run
-            found.stale_sources[agent] = source
-        elif key in wanted or source.by != KEEPER:
-            (found.counting if key in counting else found.failed).setdefault(agent, {})[key] = run
-            found.sources[agent] = source
+            stale.append(row)
+        elif key in wanted or board.source(entry).by != KEEPER:
+            (counting if _is_ended(entry) else failed).append(row)
+    return stale, failed, counting
+
+
+def _is_ended(run: RunEntry) -> bool:
+    """Whether a run need not be played again."""
+    return run.status in ("done", "skipped") and not lacks_data(run.status, run.reason)
+
+
+def _further(results: Store, wanted: Mapping[str, RunSpec], stated: Collection[str]) -> list[Row]:
+    """The runs of a results folder that a board may take, with the labels of the suite.
+
+    Those of this project's agents are left out unless they were played with the code that is there now, and those of
+    other agents unless it is stated where they come from.
+    """
+    notes, found = _notes(results), []
+    for key, entry in results.entries().items():
+        agent = entry.spec.agent
+        if key not in wanted or (notes.get(agent.key, "") != fingerprint(agent) and agent.key not in stated):
+            continue
+        kept = results.kept(key) if entry.status == "done" else None
+        if kept is not None or entry.status != "done":  # else its numbers make no sense
+            found.append(Row(entry.model_copy(update={"spec": wanted[key]}), kept))
     return found
 
 
-def _counting(board: Board) -> dict[str, RunEntry]:
-    """The runs of a board that need not be played: not those of agents that have changed since, or without data."""
-    stale = board.stale()
-    return {
-        key: run
-        for key, run in board.entries().items()
-        if run.file not in stale and (run.status in ("done", "skipped")) and not _lacked_data(run)
-    }
-
-
-def _lacked_data(run: RunEntry) -> bool:
-    return lacks_data(run.status, run.reason)
-
-
-def _further(
-    results: Store,
-    entries: Mapping[str, RunEntry],
-    wanted: Mapping[str, RunSpec],
-    sources: Mapping[str, Source],
-    audits: Mapping[str, KeptAudit],
-) -> Iterator[tuple[str, tuple[RunEntry, KeptRun | None]]]:
-    """Those of the runs `entries` of a results folder that a board keeps, with the labels of the suite.
-
-    Those of this project's agents are left out unless they were played with the code that is there now.
-    """
-    notes = _notes(results)
-    for key, entry in entries.items():
-        played_now = notes.get(entry.spec.agent.key, "") == fingerprint(entry.spec.agent)
-        if not played_now and entry.spec.agent.key not in sources:
-            continue
-        labelled = entry.model_copy(update={"spec": wanted[key]})
-        kept = None
-        if entry.status == "done":
-            kept = results.kept(key)
-            if kept is None:
-                continue  # its numbers make no sense
-            kept = replace(kept, audit=audits.get(key))
-        yield key, (labelled, kept)
-
-
-def _take_fuller_audits(by_agent: Runs, audits: Mapping[str, KeptAudit], results: Store) -> None:
+def _take_fuller_audits(by_agent: Mapping[str, dict[str, Row]], results: Store) -> None:
     """Give runs the audits of a results folder: those that have none, or one that was not measured after every turn."""
-    notes = _notes(results)
-    for agent, runs in by_agent.items():
-        if agent in notes and notes[agent] != fingerprint(next(iter(runs.values()))[0].spec.agent):
+    # After the runs: an audit is written before its run, so that runs which end meanwhile do not come without theirs.
+    notes, audits = _notes(results), kept_audits(results, [key for rows in by_agent.values() for key in rows])
+    for agent, rows in by_agent.items():
+        if agent in notes and notes[agent] != fingerprint(next(iter(rows.values())).entry.spec.agent):
             continue
-        for key, (entry, kept) in runs.items():
-            if kept is None or key not in audits:
+        for key, row in rows.items():
+            if row.kept is None or key not in audits:
                 continue
-            if kept.audit is None or (audits[key].every_turn and not kept.audit.every_turn):
-                runs[key] = entry, replace(kept, audit=audits[key])
+            if row.kept.audit is None or (audits[key].every_turn and not row.kept.audit.every_turn):
+                rows[key] = replace(row, kept=replace(row.kept, audit=audits[key]))
 
 
 def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Source:
