@@ -32,8 +32,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_agents
 from leaderboards.work.executors import Workforce
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
-from leaderboards.work.play_suite import play_suite
-from leaderboards.work.schedule import RunReport, shard
+from leaderboards.work.schedule import RunReport, play_suite, shard
 
 __all__ = ["SuiteAgent", "SuiteLike", "as_suite", "asked_for", "play_asked", "run_suite"]
 
@@ -139,7 +138,7 @@ def play_asked(
     watcher: Watcher | None = None,
     retry_failed: bool = False,
 ) -> RunReport:
-    """Play what a results folder lacks of what is asked for, see `leaderboards.work.play_suite.play_suite`.
+    """Play what a results folder lacks of what is asked for, see `leaderboards.work.schedule.play_suite`.
 
     The folder notes the board before the first run. Runs of a suite with a plan for it are audited.
 

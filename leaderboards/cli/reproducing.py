@@ -18,7 +18,7 @@ from leaderboards.cli.terminal import WORKERS, Workers, say, warn
 from leaderboards.play.build import load_plugins
 from leaderboards.store.store import Store
 from leaderboards.work.executors import Workforce
-from leaderboards.work.play_suite import play_suite
+from leaderboards.work.schedule import play_suite
 
 __all__ = ["reproduce"]
 

@@ -24,10 +24,10 @@ from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run,
 from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
 from leaderboards.publish.submission import faults, is_submission, make_submission, open_submission, same_on_board
 from leaderboards.store import exchange
-from leaderboards.store.note import noted
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
 from leaderboards.store.store import Store
+from leaderboards.store.union import noted
 from leaderboards.verify.choose import choose, drawn
 from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably

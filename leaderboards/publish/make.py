@@ -35,8 +35,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
 from leaderboards.work.executors import Executor, LocalExecutor, Workforce
-from leaderboards.work.play_suite import play_suite
-from leaderboards.work.schedule import run_missing
+from leaderboards.work.schedule import play_suite, run_missing
 
 __all__ = ["KEEPER", "audit_near_limit", "file_names", "make_board", "near_limit", "play_board", "write_board"]
 

@@ -24,8 +24,8 @@ from leaderboards.score.rankings import task_classes
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.format import NONE, number
-from leaderboards.store.note import noted
 from leaderboards.store.store import Store
+from leaderboards.store.union import noted
 from leaderboards.text import duration
 
 __all__ = ["Watcher", "watch"]

@@ -21,7 +21,6 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import Status
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import MOST_JSON, StoreError, open_json
-from leaderboards.store.note import noted, write_note
 from leaderboards.store.origin import origin
 from leaderboards.store.provenance import Provenance
 from leaderboards.store.run_file import (
@@ -36,6 +35,7 @@ from leaderboards.store.run_file import (
     rows_in,
 )
 from leaderboards.store.store import AUDITS, Store, best, by_file, counts_before
+from leaderboards.store.union import noted, write_note
 from leaderboards.text import visible
 
 __all__ = ["MergeResult", "add", "check_members", "copy_audits", "merge", "pack"]

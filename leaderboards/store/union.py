@@ -1,7 +1,11 @@
-"""A results folder together with one that was published: what was played here, among all that was played before."""
+"""A results folder together with one that was published: what was played here, among all that was played before.
+
+The note of a folder, `against.json`, says which board its runs are compared with.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,13 +13,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite
+from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import TrustLevel
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
+from leaderboards.text import visible
 
-__all__ = ["Joined"]
+__all__ = ["Joined", "noted", "write_note"]
+
+_NOTE = "against.json"
 
 _log = logging.getLogger("gpbandit")
 
@@ -94,3 +103,33 @@ class Joined(Store):
 
     def _of(self, run: RunEntry) -> Store:
         return self.board if self.board.entries().get(run.key) is run else self.store
+
+
+def write_note(directory: Path, against: str) -> None:
+    """Note in a results folder what it is compared with.
+
+    Args:
+        directory: The folder.
+        against: The name of a board, its web address, or an absolute path.
+
+    Raises:
+        OSError: if the folder cannot be written.
+    """
+    with written_whole(directory / _NOTE) as temporary:
+        temporary.write_text(json.dumps({"against": against}) + "\n", encoding="utf-8")
+
+
+def noted(directory: Path) -> str | None:
+    """What a results folder is compared with; None for nothing but itself.
+
+    Raises:
+        StoreError: if the note is damaged.
+    """
+    try:
+        return str(json.loads(read_limited(directory / _NOTE))["against"])
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{directory / _NOTE} is damaged ({visible(str(error))[:80]}): remove it, or give --against again"
+        ) from None

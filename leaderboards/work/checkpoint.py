@@ -1,7 +1,8 @@
 """Checkpoints: a long run saves its state every few minutes and resumes from it, bit for bit, after an interruption.
 
 A checkpoint is a pickle of the environment, the agent's `state_dict` and the loop, behind the signature of the user who
-wrote it; those of others are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
+wrote it: an HMAC with a key of 32 random bytes that lies in the user's own state folder. Those of others, which could
+run anything, are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
 other versions or other sources is deleted, since resuming could change numbers.
 
 Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
@@ -14,9 +15,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import hmac
 import importlib.util
 import logging
+import os
 import pickle
+import secrets
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
@@ -26,19 +30,30 @@ from time import perf_counter
 from typing import Any
 
 import gymnasium as gym
+import platformdirs
 
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import Saved
 from leaderboards.store.origin import Origin, origin
-from leaderboards.work.signature import sign, unsign
 
-__all__ = ["DEFAULT_EVERY", "Checkpoint", "SourceError", "first_changed_module", "snapshot_modules", "sources"]
+__all__ = [
+    "DEFAULT_EVERY",
+    "Checkpoint",
+    "SourceError",
+    "first_changed_module",
+    "key_file",
+    "sign",
+    "snapshot_modules",
+    "sources",
+    "unsign",
+]
 
 DEFAULT_EVERY = 120.0
 _LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
 _KNOWN = frozenset({"agents", "gpbandit_envs", "leaderboards", "gymnasium"}) | sys.stdlib_module_names
 _SCRIPTS = ("__main__", "__mp_main__")
+_KEY_SIZE = 32
 _HUGE = 300  # modules: of a larger installed package only those count that define a class themselves
 _log = logging.getLogger("gpbandit")
 
@@ -286,3 +301,53 @@ def _installed(file: Path) -> bool:
 @functools.cache
 def _standard() -> tuple[Path, ...]:
     return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
+
+
+# ---- signatures ----
+
+
+def key_file() -> Path:
+    """Where the key of this user is."""
+    return platformdirs.user_state_path("gpbandit-envs") / "checkpoints.key"
+
+
+def sign(content: bytes) -> bytes:
+    """`content` behind its signature.
+
+    Raises:
+        OSError: if the key can neither be read nor made, or is none.
+    """
+    return hmac.digest(_user_key(key_file()), content, "sha256") + content
+
+
+def unsign(signed: bytes) -> bytes:
+    """What `sign` was given.
+
+    Raises:
+        ValueError: if the signature is not this user's, or the content has changed.
+        OSError: if the key can neither be read nor made, or is none.
+    """
+    content = signed[_KEY_SIZE:]
+    if not hmac.compare_digest(signed, sign(content)):
+        raise ValueError("this user has not written it, or it has changed since")
+    return content
+
+
+@functools.cache
+def _user_key(path: Path) -> bytes:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Another process may make it at the same time: a link puts one whole key there, and all read that one.
+    new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    if not path.exists():
+        try:
+            with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(_KEY_SIZE))
+            os.link(new, path)
+        except FileExistsError:
+            pass
+        finally:
+            new.unlink(missing_ok=True)
+    key = path.read_bytes()
+    if len(key) != _KEY_SIZE:  # with an empty key anyone could sign
+        raise OSError(f"{path}: expected a key of {_KEY_SIZE} bytes, got {len(key)}; delete it, and another is made")
+    return key

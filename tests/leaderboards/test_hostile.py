@@ -37,8 +37,7 @@ from leaderboards.store.intact import seal_parquet
 from leaderboards.store.run_file import FileError, read_runs, write_table
 from leaderboards.store.store import Store, StoreError
 from leaderboards.text import visible
-from leaderboards.work.checkpoint import Checkpoint
-from leaderboards.work.signature import key_file, sign, unsign
+from leaderboards.work.checkpoint import Checkpoint, key_file, sign, unsign
 from tests.browser import Open
 from tests.leaderboards.folders import folder, record
 from tests.leaderboards.hostile import CANARY, ENV, archive, results_file, rewrite

@@ -25,8 +25,8 @@ from leaderboards.score.summary import score_table, summarise
 from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
 from leaderboards.store.manifest import MANIFEST
-from leaderboards.store.note import noted
 from leaderboards.store.store import Store
+from leaderboards.store.union import noted
 from leaderboards.verify.fingerprint import fingerprint, imported_files, plain_source
 from tests.leaderboards.folders import record
 from tests.leaderboards.publish.boards import HORIZON, REPETITIONS, file_of, small_suite

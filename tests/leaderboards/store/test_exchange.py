@@ -22,10 +22,10 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import parse_suite
 from leaderboards.store import exchange
 from leaderboards.store.exchange import add, merge, pack
-from leaderboards.store.note import noted, write_note
 from leaderboards.store.query import QueryError, query
 from leaderboards.store.run_file import read_runs, rows_in, write_rows
 from leaderboards.store.store import Store, StoreError
+from leaderboards.store.union import noted, write_note
 from leaderboards.verify.verify import compare, verify
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing, shard

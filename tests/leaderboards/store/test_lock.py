@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from leaderboards.store import lock
-from leaderboards.store.lock import LOCK, lock_differences, lock_note, locked_versions
-from leaderboards.store.origin import origin
+from leaderboards.store import origin as lock
+from leaderboards.store.origin import LOCK, lock_differences, lock_note, locked_versions, origin
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -26,10 +26,10 @@ from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.store import store as stores
 from leaderboards.store.intact import open_json, seal_json, set_aside
 from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
-from leaderboards.store.note import write_note
 from leaderboards.store.origin import origin
 from leaderboards.store.run_file import FileError, read_kept, read_runs, read_traced, rows_in, write_table
 from leaderboards.store.store import AUDITS, SCRATCH, Store, StoreError, SuiteLostError
+from leaderboards.store.union import write_note
 from leaderboards.work.checkpoint import Checkpoint
 from tests.leaderboards import folders
 from tests.leaderboards.folders import stacked
