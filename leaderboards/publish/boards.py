@@ -18,7 +18,7 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite, load_suite, suite_names
 from leaderboards.store.exchange import check_members
 from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
-from leaderboards.store.manifest import MANIFEST, Manifest, Source, parse_manifest
+from leaderboards.store.provenance import MANIFEST, Manifest, Source, parse_manifest
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined, noted, write_note

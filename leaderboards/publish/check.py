@@ -19,7 +19,7 @@ from leaderboards.play.build import not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.publish.boards import Board
 from leaderboards.store.kept import KEPT, KeptAudit, KeptRun
-from leaderboards.store.manifest import write_manifest
+from leaderboards.store.provenance import write_manifest
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.choose import sample

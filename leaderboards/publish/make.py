@@ -29,7 +29,7 @@ from leaderboards.score.criteria import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import trace_digest
-from leaderboards.store.manifest import MANIFEST, Manifest, PublishedFile, Source, write_manifest
+from leaderboards.store.provenance import MANIFEST, Manifest, PublishedFile, Source, write_manifest
 from leaderboards.store.run_file import SUFFIX, Row, RunEntry, content_of, results_in
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint

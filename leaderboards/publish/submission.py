@@ -39,7 +39,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import trace_digest
-from leaderboards.store.manifest import MANIFEST, Source
+from leaderboards.store.provenance import MANIFEST, Source
 from leaderboards.store.run_file import first_error
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_since

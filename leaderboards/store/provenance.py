@@ -1,21 +1,42 @@
-"""Provenance: which runs of a results folder were submitted from elsewhere, and which have been verified."""
+"""Where the runs of a results folder come from, and which have been verified.
+
+Of a folder that is played into, `provenance.json` says so. One that somebody published has a manifest: its suite, and
+the files of its runs with their hashes and sources. Whoever publishes writes new files under new names, then a manifest
+that names them: whenever that is stopped, the folder is what it was or what it is to be. Only files that the manifest
+names count.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.store.intact import open_json, read_limited, seal_json, set_aside
+from leaderboards.play.suite import Suite, parse_suite
+from leaderboards.store.intact import StoreError, open_json, read_limited, seal_json, set_aside
 from leaderboards.store.run_file import RunEntry, first_error
 from leaderboards.text import visible
 
-__all__ = ["Provenance", "TrustLevel"]
+__all__ = [
+    "MANIFEST",
+    "Manifest",
+    "Provenance",
+    "PublishedFile",
+    "Source",
+    "TrustLevel",
+    "parse_manifest",
+    "read_manifest",
+    "write_manifest",
+]
+
+MANIFEST = "manifest.json"
+_SCHEMA = 1
 
 _log = logging.getLogger("gpbandit")
 
@@ -95,3 +116,96 @@ class Provenance:
     def _write(self) -> None:
         with written_whole(self._path) as temporary:
             temporary.write_bytes(seal_json(self._content, indent=1))
+
+
+# ---- published folders ----
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(_Strict):
+    """Where the runs of an agent come from, and who has played them again.
+
+    Attributes:
+        standing: `"verified"`: played, or played again with equal traces, by those who publish; `"submitted"`: by its
+            author alone.
+        by: Who played or verified them.
+        version: Version of the package with which that was done.
+        fingerprint: Of the agent's code, see `leaderboards.verify.fingerprint`; None for agents of other packages.
+        code: Where the code of an agent of another package is; "" for those of this project.
+        seconds: `"alone"` if policy times were measured with nothing else running; they are not comparable otherwise.
+    """
+
+    standing: Literal["submitted", "verified"]
+    by: str
+    version: str
+    fingerprint: str | None = None
+    code: str = ""
+    seconds: Literal["alone", "not comparable"] = "not comparable"
+
+
+class PublishedFile(_Strict):
+    """A file of the manifest.
+
+    Attributes:
+        agent: Label of its agent.
+        sha256: Of its content.
+        bytes: Its size.
+        runs: How many runs it holds.
+        source: Where they come from.
+    """
+
+    agent: str
+    sha256: str
+    bytes: int
+    runs: int
+    source: Source
+
+
+class Manifest(_Strict):
+    """A manifest.
+
+    Attributes:
+        suite: The suite, with every default written out.
+        files: The files below `runs/` by name.
+    """
+
+    suite: Suite
+    files: dict[str, PublishedFile]
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a results folder, None if nobody published it; `StoreError` if it is damaged or too new."""
+    try:
+        return parse_manifest(read_limited(folder / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as error:
+        raise StoreError(f"{folder / MANIFEST}: {error}") from None
+
+
+def parse_manifest(text: bytes) -> Manifest:
+    """The manifest with this text; `ValueError` says what is wrong with it."""
+    try:
+        values = json.loads(text)
+        version = values.pop("schema")
+        if version > _SCHEMA:
+            raise ValueError(f"a manifest of schema {version}, which only a newer version can read")
+        found = Manifest.model_validate({**values, "suite": parse_suite(values["suite"])})
+    except ValidationError as error:
+        raise ValueError(f"a damaged manifest ({first_error(error)})") from None
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"a damaged manifest ({type(error).__name__}: {error})") from None
+    if strange := [name for name in found.files if Path(name).name != name or name in ("", ".", "..")]:
+        raise ValueError(f"expected plain names of files, got {strange[0]!r}")
+    return found
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder."""
+    suite = manifest.suite.frozen().model_dump(mode="json")
+    files = {name: manifest.files[name].model_dump(mode="json") for name in sorted(manifest.files)}
+    with written_whole(folder / MANIFEST) as temporary:
+        temporary.write_text(json.dumps({"schema": _SCHEMA, "suite": suite, "files": files}, indent=1) + "\n")

@@ -9,7 +9,7 @@ DIR/checkpoints/       states of long runs in progress
 A folder that somebody published, such as a board, has a manifest in place of the first, and runs without their traces;
 nothing writes to it:
 
-DIR/manifest.json      the suite, and the files of the runs with their hashes, see `leaderboards.store.manifest`
+DIR/manifest.json      the suite, and the files of the runs with their hashes, see `leaderboards.store.provenance`
 DIR/runs/*.parquet     the runs, a file an agent
 """
 
@@ -38,8 +38,7 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import DAMAGED, StoreError, open_json, read_limited, seal_json, set_aside
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.manifest import Manifest, read_manifest
-from leaderboards.store.provenance import Provenance, TrustLevel
+from leaderboards.store.provenance import Manifest, Provenance, TrustLevel, read_manifest
 from leaderboards.store.run_file import (
     SUFFIX,
     FileError,

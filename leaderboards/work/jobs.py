@@ -186,42 +186,32 @@ def read_progress(path: Path) -> tuple[str | None, str]:
 
 
 @contextlib.contextmanager
-def _memory_limit(limits: Limits) -> Iterator[None]:
-    """A block in which this process may use so many bytes of address space beyond its present use."""
+def _memory_limit(limits: Limits, *, lifted: bool = False) -> Iterator[None]:
+    """A block in which this process may use so many bytes of address space beyond its present use.
+
+    With `lifted` the block is the harness's own, which needs memory though a run may have used up all that is allowed.
+    """
     if limits.memory is None:
         yield
         return
     import resource  # where there is a bound
 
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, before[1]))
+    before = soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if lifted:
+        soft = hard
+    else:
+        soft = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + limits.memory
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@contextlib.contextmanager
-def _beyond_bound(limits: Limits) -> Iterator[None]:
-    """A block of the harness's own, which needs memory though a run may have used up all that is allowed."""
-    if limits.memory is None:
-        yield
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
 def _flush(store: Store, finished: list[RunRecord], limits: Limits) -> None:
     """Write what is finished; only then are its checkpoints needed no more."""
     if finished:
-        with _beyond_bound(limits):
+        with _memory_limit(limits, lifted=True):
             store.write(*finished)
     for record in finished:
         with contextlib.suppress(OSError):  # it is of no use any more, and no harm
@@ -289,7 +279,7 @@ def _time_limit(job: Job, progress: TextIO) -> Iterator[Callable[[float], None] 
             signal.setitimer(signal.ITIMER_REAL, left)
         if job.kill:
             # A thread in C: it fires even if compiled code holds the interpreter's lock.
-            with _beyond_bound(job.limits):
+            with _memory_limit(job.limits, lifted=True):
                 faulthandler.dump_traceback_later(left + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
 
     def stop(_signal: int, _frame: object) -> None:

@@ -9,7 +9,7 @@ from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.publish import make
 from leaderboards.publish.boards import Board
 from leaderboards.publish.make import play_board, write_board
-from leaderboards.store.manifest import Manifest, write_manifest
+from leaderboards.store.provenance import Manifest, write_manifest
 from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store
 

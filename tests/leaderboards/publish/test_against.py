@@ -26,7 +26,7 @@ from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
 from leaderboards.show.watch import Watcher
 from leaderboards.store.intact import StoreError
-from leaderboards.store.manifest import MANIFEST
+from leaderboards.store.provenance import MANIFEST
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
 from leaderboards.work.executors import SerialExecutor

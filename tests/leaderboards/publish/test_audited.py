@@ -26,7 +26,7 @@ from leaderboards.publish.make import audit_near_limit, near_limit, play_board, 
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.kept import KeptAudit
-from leaderboards.store.manifest import Source
+from leaderboards.store.provenance import Source
 from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store
 from leaderboards.work.executors import SerialExecutor

@@ -24,7 +24,7 @@ from leaderboards.score.scores import kept_scores
 from leaderboards.score.summary import score_table, summarise
 from leaderboards.store.intact import StoreError
 from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
-from leaderboards.store.manifest import MANIFEST
+from leaderboards.store.provenance import MANIFEST
 from leaderboards.store.store import Store
 from leaderboards.store.union import noted
 from leaderboards.verify.fingerprint import fingerprint, imported_files, plain_source

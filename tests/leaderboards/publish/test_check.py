@@ -20,7 +20,7 @@ from leaderboards.publish.boards import Board
 from leaderboards.publish.check import check_board
 from leaderboards.publish.make import play_board, write_board
 from leaderboards.store.kept import kept_times
-from leaderboards.store.manifest import MANIFEST
+from leaderboards.store.provenance import MANIFEST
 from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time

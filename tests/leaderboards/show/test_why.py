@@ -15,7 +15,7 @@ from leaderboards.publish.make import write_board
 from leaderboards.score.statistics import mean_interval
 from leaderboards.score.summary import summarise
 from leaderboards.show.why import deed, sentence, straight_from
-from leaderboards.store.manifest import Source
+from leaderboards.store.provenance import Source
 from leaderboards.store.store import Store
 
 A, T, N = 60, 200, 8

@@ -394,17 +394,6 @@ def test_only_what_a_killed_harness_wrote_is_swept(store: Store, monkeypatch: py
     assert [path for path in theirs if not path.exists()] == []
 
 
-def test_of_two_results_the_better_and_then_the_later_counts(store: Store) -> None:
-    store.write(record(0), record(1))
-    store.write(crashed(0))
-    assert store.keys("done") == {record(0).spec.key, record(1).spec.key}
-    store.write(crashed(2), crashed(3))
-    time.sleep(0.01)
-    store.write(record(2))
-    assert store.keys("crashed") == {crashed(3).spec.key}
-    assert len(store.runs()) == 4
-
-
 def test_a_store_sees_what_others_write(store: Store) -> None:
     store.write(record(0))
     assert len(store.keys()) == 1

@@ -1,22 +1,14 @@
-"""Full disks and clocks that jump: nothing that was done is lost; see `tests/faults` for single faults."""
+"""A full disk: nothing that was done is lost; see `tests/faults` for single faults."""
 
 from __future__ import annotations
 
-import itertools
 import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import pandas as pd
 import pytest
-
-from leaderboards.store.store import Store
-from leaderboards.work.executors import SerialExecutor
-from leaderboards.work.schedule import run_missing
-from tests.leaderboards.work.test_schedule import rows, specs_of
 
 pytestmark = pytest.mark.chaos
 
@@ -61,16 +53,3 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert "Traceback" not in failed.stderr
     assert {path.name: path.read_bytes() for path in (out / "runs").iterdir()} == before
     assert "(2 done), 1 were there before" in gpbandit(*arguments).stdout
-
-
-def test_a_clock_that_runs_backwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    specs = specs_of("Uniform", "EpsGreedy")
-    expected, store = Store(tmp_path / "expected"), Store(tmp_path / "store")
-    run_missing(specs, expected, SerialExecutor())
-    ticks = itertools.count()
-    monkeypatch.setattr(time, "time", lambda: 1e9 - 86_400.0 * next(ticks))
-    for part in (specs[:2], specs):
-        run_missing(part, store, SerialExecutor())
-    monkeypatch.undo()
-    assert len(store.runs()) == 6
-    pd.testing.assert_frame_equal(rows(store), rows(expected), check_exact=True)
