@@ -10,12 +10,11 @@
 [0.5, 1.0]
 """
 
-from gpbandit_envs.certify.certificate import Bounds, DistanceCertificate, certify, table_hash
+from gpbandit_envs.certify.certificate import DistanceCertificate, certify, table_hash
 from gpbandit_envs.certify.distance import Distance, distances
 from gpbandit_envs.certify.folders import find, folders, save
 
 __all__ = [
-    "Bounds",
     "Distance",
     "DistanceCertificate",
     "certify",

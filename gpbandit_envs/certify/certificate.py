@@ -18,7 +18,7 @@ from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation
 
-__all__ = ["NORMS", "Bounds", "DistanceCertificate", "certify", "table_hash"]
+__all__ = ["NORMS", "DistanceCertificate", "certify", "table_hash"]
 
 NORMS = (0.3, 1.0, 3.0, 10.0)
 """Norms at which the curve is computed, by default."""
@@ -26,9 +26,6 @@ NORMS = (0.3, 1.0, 3.0, 10.0)
 _FORMAT = 1
 _DECIMALS = 9  # of what is hashed: sums differ by rounding from processor to processor
 _AGREES = 1e-9
-
-Bounds = Distance
-"""A point of the curve."""
 
 
 def table_hash(arms: Float[np.ndarray, "A d"], means: Float[np.ndarray, " A"]) -> str:

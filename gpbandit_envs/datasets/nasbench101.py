@@ -14,7 +14,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -152,10 +152,8 @@ def _md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-@dataclass
-class _Runs:
-    accuracies: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+Runs = dict[str, list[tuple[float, float]]]
+"""Accuracy and seconds of each run, by the hash of the cell."""
 
 
 def read(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -> Table:
@@ -174,16 +172,16 @@ def read(card: Card, paths: Mapping[str, Path], options: Mapping[str, object]) -
     labels = tuple(name for name in cells.hashes if name in runs)
     return card.table(
         cells.bits[kept],
-        padded([runs[name].accuracies for name in labels], np.nan),
-        costs=np.array([np.mean(runs[name].seconds) for name in labels]),
+        padded([[accuracy for accuracy, _ in runs[name]] for name in labels], np.nan),
+        costs=np.array([np.mean([seconds for _, seconds in runs[name]]) for name in labels]),
         labels=labels,
         neighbours=neighbours_among(cells.neighbours, kept),
         notes={"n_candidates": len(cells.hashes), "n_with_values": len(labels)},
     )
 
 
-def _runs_of_tfrecord(path: Path, wanted: frozenset[str]) -> dict[str, _Runs]:
-    runs: dict[str, _Runs] = {}
+def _runs_of_tfrecord(path: Path, wanted: frozenset[str]) -> Runs:
+    runs: Runs = {}
     for record in read_tfrecords(path):
         try:
             name, epochs, adjacency, operations, metrics = json.loads(record)
@@ -194,9 +192,7 @@ def _runs_of_tfrecord(path: Path, wanted: frozenset[str]) -> dict[str, _Runs]:
             accuracy, seconds = _final(base64.b64decode(metrics, validate=True))
         except (ValueError, TypeError, KeyError, IndexError, binascii.Error) as fault:
             raise IntegrityError(f"{path.name}: not a record of NAS-Bench-101 ({fault}): {record[:60]!r}") from fault
-        found = runs.setdefault(name, _Runs())
-        found.accuracies.append(accuracy)
-        found.seconds.append(seconds)
+        runs.setdefault(name, []).append((accuracy, seconds))
     return runs
 
 
@@ -221,13 +217,11 @@ def _final(metrics: bytes) -> tuple[float, float]:
     return float(numbers[_VALIDATION_ACCURACY]), float(numbers[_TRAINING_TIME])
 
 
-def _runs_of_csv(path: Path, wanted: frozenset[str]) -> dict[str, _Runs]:
+def _runs_of_csv(path: Path, wanted: frozenset[str]) -> Runs:
     """Runs from a file with the columns `nb101_hash, val108, train_time_s`; lines without values are left out."""
     columns = read_columns(path, ("nb101_hash", "val108", "train_time_s"))
-    runs: dict[str, _Runs] = {}
+    runs: Runs = {}
     for name, accuracy, seconds in zip(columns["nb101_hash"], columns["val108"], columns["train_time_s"]):
         if name in wanted and accuracy and seconds:
-            found = runs.setdefault(name, _Runs())
-            found.accuracies.append(float(accuracy))
-            found.seconds.append(float(seconds))
+            runs.setdefault(name, []).append((float(accuracy), float(seconds)))
     return runs

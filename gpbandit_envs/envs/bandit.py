@@ -68,7 +68,7 @@ class BanditEnv(gym.Env[Any, Any]):
         self._reveal_oracle = as_truth("reveal_oracle", reveal_oracle)
         self._horizon = horizon
         self._problem: Problem | None = None
-        self._episodes: Episodes[Any] = Episodes(self._drawn(), instance_seed)
+        self._episodes: Episodes = Episodes(self._drawn(), instance_seed)
         self._cursor = 0
         self._variates: list[float] = []
         self._noise_rng: np.random.Generator | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -13,7 +13,7 @@ from gymnasium.utils import seeding
 from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.corruption import Corruption
 from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, RowsFunction
+from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, RowsFunction
 from gpbandit_envs.problem import InitialData, Problem
 
 if TYPE_CHECKING:
@@ -24,10 +24,8 @@ __all__ = ["Episodes", "Feature", "Stream", "features_of", "keeps_function", "re
 Stream = Literal["function", "noise", "cost", "delay", "initial", "context", "drift"]
 _STREAMS: tuple[Stream, ...] = get_args(Stream)
 
-FunctionT = TypeVar("FunctionT", ArmFunction, BoxFunction)
 
-
-class Episodes(Generic[FunctionT]):
+class Episodes:
     """The current episode: its seed, its number and its mean function.
 
     The generator of a stream is child `stream` of child `episode` of `SeedSequence(seed)`, as `SeedSequence.spawn`
@@ -46,7 +44,7 @@ class Episodes(Generic[FunctionT]):
             raise ValueError(f"instance_seed: expected an integer >= 0 or None, got {instance_seed!r}")
         self._family = family
         self._instance_seed = instance_seed
-        self._function: FunctionT | None = None
+        self._function: Any = None
         self._seed: int | None = None
         self._episode = -1
         self._drawn_in = 0, 0
@@ -57,7 +55,7 @@ class Episodes(Generic[FunctionT]):
         return self._seed is not None
 
     @property
-    def function(self) -> FunctionT:
+    def function(self) -> Any:
         """The mean function of the current episode.
 
         Raises:
@@ -76,7 +74,7 @@ class Episodes(Generic[FunctionT]):
             return False
         seed, episode = (self._seed, self._episode) if self._instance_seed is None else (self._instance_seed, 0)
         self._drawn_in = seed, episode
-        self._function = self._family.draw(_generator(seed, episode, "function"))  # type: ignore[assignment]
+        self._function = self._family.draw(_generator(seed, episode, "function"))
         return True
 
     def drift(self) -> np.random.Generator:

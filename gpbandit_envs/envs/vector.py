@@ -90,7 +90,7 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._horizon = horizon
         self._limit = _FOREVER if max_episode_steps is None else max_episode_steps
         self._reveal_oracle = as_truth("reveal_oracle", reveal_oracle)
-        self._episodes: list[Episodes[Any]] = [Episodes(recipe.family, instance_seed) for _ in range(num_envs)]
+        self._episodes: list[Episodes] = [Episodes(recipe.family, instance_seed) for _ in range(num_envs)]
         self._noise: list[np.random.Generator | None] = [None] * num_envs
         self._variates = np.empty((_BLOCK, num_envs))
         self._row = _BLOCK
