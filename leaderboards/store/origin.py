@@ -91,25 +91,14 @@ class Origin(Stored):
         name and choose others. A library of an extra counts where both had it: what a run used is not known.
         """
         both = self.libraries.keys() & other.libraries.keys() & set(_OF_EXTRAS)
-        return (
-            self._rounding is not None
-            and self._rounding == other._rounding
-            and all(self.libraries[name] == other.libraries[name] for name in both)
+        mine, theirs = (
+            (
+                each.machine.model_copy(update={"cores": None}),
+                [each.libraries[name] for name in ("numpy", "scipy", *both)],
+            )
+            for each in (self, other)
         )
-
-    @property
-    def _rounding(self) -> tuple[object, ...] | None:
-        machine = self.machine
-        if machine.loops is None:
-            return None
-        return (
-            machine.system,
-            machine.arch,
-            machine.cpu,
-            machine.loops,
-            self.libraries["numpy"],
-            self.libraries["scipy"],
-        )
+        return self.machine.loops is not None and mine == theirs
 
 
 @functools.cache
@@ -129,9 +118,7 @@ def origin() -> Origin:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    for name in _LIBRARIES:
-        yield name, importlib.metadata.version(name)
-    for name in _OF_EXTRAS:
+    for name in (*_LIBRARIES, *_OF_EXTRAS):
         with suppress(importlib.metadata.PackageNotFoundError):
             yield name, importlib.metadata.version(name)
 
