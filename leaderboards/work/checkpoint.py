@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import platformdirs
@@ -56,18 +56,6 @@ _SCRIPTS = ("__main__", "__mp_main__")
 _KEY_SIZE = 32
 _HUGE = 300  # modules: of a larger installed package only those count that define a class themselves
 _log = logging.getLogger("gpbandit")
-
-
-@dataclass(frozen=True)
-class _Content:
-    """What the file holds."""
-
-    run: str
-    made_by: tuple[object, ...]
-    sources: dict[str, str]
-    resumed: int
-    seconds: float
-    state: Saved
 
 
 @dataclass
@@ -103,12 +91,12 @@ class Checkpoint:
         snapshot_modules()
         made_by = _identity()
         try:
-            content = pickle.loads(unsign(self.path.read_bytes()))
-            if content.run != self.path.stem:
-                raise ValueError(f"it is that of run {content.run}")
-            if content.made_by != made_by:
+            run, by, made_of, resumed, seconds, state = pickle.loads(unsign(self.path.read_bytes()))
+            if run != self.path.stem:
+                raise ValueError(f"it is that of run {run}")
+            if by != made_by:
                 raise ValueError("it was written by another version")
-            changed = first_changed_module(content.sources)
+            changed = first_changed_module(made_of)
             if changed is not None:
                 raise ValueError(f"the module {changed} has been edited since, so the run starts over")
         except FileNotFoundError:
@@ -118,12 +106,10 @@ class Checkpoint:
             with contextlib.suppress(OSError):  # the next one replaces it
                 self.remove()
             return None
-        self.resumed = content.resumed + 1
-        self.before = content.seconds
+        self.resumed, self.before = resumed + 1, seconds
         if self.on_resume is not None:
             self.on_resume(self.before)
-        state: Saved = content.state
-        return state
+        return cast(Saved, state)
 
     def due(self) -> bool:
         """Whether it is time to save."""
@@ -136,17 +122,13 @@ class Checkpoint:
         """
         started = perf_counter()
         try:
-            made_of = sources(env, agent)
-        except SourceError as error:
-            self._give_up(error)
-            return
-        seconds = self.before + started - self._started
-        try:
-            state = (env, agent.state_dict(), loop)
-            content = _Content(self.path.stem, _identity(), made_of, self.resumed, seconds, state)
+            state: Saved = (env, agent.state_dict(), loop)
+            seconds = self.before + started - self._started
+            content = (self.path.stem, _identity(), sources(env, agent), self.resumed, seconds, state)
             pickled = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
-        except Exception as error:  # what a user's class raises when it is pickled is not only PicklingError
-            self._give_up(error)
+        except Exception as error:  # a `SourceError`, or whatever a user's class raises when it is pickled
+            _log.warning("this run cannot be saved while it runs: %s", error)
+            self._pause = float("inf")
             return
         try:
             with written_whole(self.path) as temporary:
@@ -157,10 +139,6 @@ class Checkpoint:
             self._failed = True
         self._last = perf_counter()
         self._pause = max(self.every, _LEAST_RATIO * (self._last - started))
-
-    def _give_up(self, error: Exception) -> None:
-        _log.warning("this run cannot be saved while it runs: %s", error)
-        self._pause = float("inf")
 
     def remove(self) -> None:
         """Delete the saved state."""

@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from leaderboards.play.record import RunRecord, Status, Watcher, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
-from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import SCRATCH, Store, SuiteLostError
 from leaderboards.text import duration
 from leaderboards.work.executors import Executor, Workforce
@@ -296,7 +295,8 @@ class _Schedule:
         self._store, self._executor, self._scratch = store, executor, scratch
         self._isolated_from, self._watcher = isolated_from, watcher
         entries = store.entries()
-        self._stale = {spec.key: _record_stamp(entries[spec.key]) for spec in todo if spec.key in entries}
+        # With the status: a time alone would rely on the clocks of several machines.
+        self._stale = {(key, run.status, run.finished) for key, run in entries.items()}
         self._pairs: OrderedDict[str, deque[RunSpec]] = OrderedDict()
         for spec in todo:
             self._pairs.setdefault(spec.pair, deque()).append(spec)
@@ -362,7 +362,7 @@ class _Schedule:
         for spec in job.specs:
             run = there.get(spec.key)
             # A record from before is the failure that `retry_failed` replays.
-            if run is not None and run.status != "crashed" and _record_stamp(run) != self._stale.get(spec.key):
+            if run and run.status != "crashed" and (spec.key, run.status, run.finished) not in self._stale:
                 outcomes.append(RunOutcome(spec, run.status, run.seconds, run.reason))
                 continue
             if spec.key == failed_run and hang:
@@ -384,11 +384,6 @@ class _Schedule:
     def _record(self, spec: RunSpec, status: Status, reason: str, error: str | None = None) -> RunOutcome:
         self._store.write(RunRecord(spec, status, reason=reason, error=error, tries=max(1, self._lost[spec.key])))
         return RunOutcome(spec, status, 0.0, reason)
-
-
-def _record_stamp(run: RunEntry) -> tuple[str, float]:
-    """Identifies one record of a run; a time alone would rely on the clocks of several machines."""
-    return run.status, run.finished
 
 
 class _Progress:

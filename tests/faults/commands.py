@@ -86,25 +86,36 @@ class Said:
         return f"{len(self.lines)} lines: {self.lines}" if len(self.lines) > 3 else ""
 
 
-class _Lines(logging.Handler):
-    def __init__(self, to: io.StringIO) -> None:
+class _Warnings(logging.Handler):
+    def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._to = to
+        self.texts: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._to.write(f"warning: {record.getMessage()}\n")
+        self.texts.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def warnings_heard() -> Iterator[list[str]]:
+    """The warnings of the packages until the end of the block, which nobody else is told."""
+    handler, logs = _Warnings(), [logging.getLogger(name) for name in ("gpbandit", "gpbandit_envs")]
+    for log in logs:
+        log.addHandler(handler)
+        log.propagate = False
+    try:
+        yield handler.texts
+    finally:
+        for log in logs:
+            log.removeHandler(handler)
+            log.propagate = True
 
 
 def gpbandit(*arguments: object) -> Said:
     """Give a command to the command line, in this process."""
     out, err = io.StringIO(), io.StringIO()
-    handler, logs = _Lines(err), [logging.getLogger(name) for name in ("gpbandit", "gpbandit_envs")]
-    for log in logs:
-        log.addHandler(handler)
-        log.propagate = False
     code: int | None
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with warnings_heard() as texts, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main([str(argument) for argument in arguments])
     except SystemExit as ended:
         code = int(ended.code or 0)
@@ -112,13 +123,10 @@ def gpbandit(*arguments: object) -> Said:
         code = None
     except Exception as error:
         return Said(1, (f"Traceback: {type(error).__name__}: {error}",), out.getvalue())
-    finally:
-        for log in logs:
-            log.removeHandler(handler)
-            log.propagate = True
     if code == _INTERRUPTED:
         raise KeyboardInterrupt  # which the command took for its own
-    return Said(code, tuple(err.getvalue().splitlines()), out.getvalue())
+    lines = "".join(f"warning: {text}\n" for text in texts) + err.getvalue()
+    return Said(code, tuple(lines.splitlines()), out.getvalue())
 
 
 @dataclass(frozen=True)

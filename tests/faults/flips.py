@@ -23,27 +23,17 @@ import numpy as np
 
 from gpbandit_envs.atomic import TEMPORARY
 from gpbandit_envs.datasets import DataError, cache
-from leaderboards.audit.store import AuditStore
 from leaderboards.store.exchange import add
 from leaderboards.store.store import Store, StoreError
 from leaderboards.work.checkpoint import Checkpoint
 from tests.faults import commands
-from tests.faults.commands import toy_data, toy_table
+from tests.faults.commands import toy_data, toy_table, warnings_heard
 
 __all__ = ["FILES", "File", "flip", "places"]
 
 _SMALL = 2_000
 _ENDS = 500
 _log = logging.getLogger("gpbandit")
-
-
-class _Warnings(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
 
 
 @dataclass(frozen=True)
@@ -59,7 +49,7 @@ class File:
     """
 
     name: str
-    start: Callable[[Path], None]
+    start: Callable[[Path], object]
     path: Callable[[Path], Path]
     shown: Callable[[Path], Mapping[str, Any]]
     whole: bool = False
@@ -121,22 +111,15 @@ def flip(file: File, folder: Path, bits: Iterable[int], expected: Mapping[str, A
 
 
 def _outcome(file: File, folder: Path, expected: Mapping[str, Any]) -> tuple[str, str]:
-    warnings, logs = _Warnings(), [logging.getLogger(name) for name in ("gpbandit", "gpbandit_envs")]
-    for log in logs:
-        log.addHandler(warnings)
-        log.propagate = False
-    try:
-        shown: Mapping[str, Any] = file.shown(folder)
-        error = ""
-    except (StoreError, DataError) as found:
-        shown, error = {}, str(found)
-    except Exception as found:
-        return "another error", f"a traceback: {type(found).__name__}: {found}"
-    finally:
-        for log in logs:
-            log.removeHandler(warnings)
-            log.propagate = True
-    said = warnings.texts + ([error] if error else [])
+    error = ""
+    with warnings_heard() as texts:
+        try:
+            shown: Mapping[str, Any] = file.shown(folder)
+        except (StoreError, DataError) as found:
+            shown, error = {}, str(found)
+        except Exception as found:
+            return "another error", f"a traceback: {type(found).__name__}: {found}"
+    said = texts + ([error] if error else [])
     if dict(shown) == dict(expected) and not said:
         return "without effect", ""
     fault = ""
@@ -182,12 +165,6 @@ def levels_of(directory: Path) -> dict[str, Any]:
     """The runs that are more than local."""
     standing = Store(directory).runs()["standing"]
     return {str(key): level for key, level in standing.items() if level == "verified"}
-
-
-def audits_of(directory: Path) -> dict[str, Any]:
-    files = AuditStore(directory)
-    found = files.read(sorted(files.keys()))
-    return {key: (audit.facts, audit.checkpoints.to_csv()) for key, audit in found.items()}
 
 
 def state_of(folder: Path) -> dict[str, Any]:
@@ -249,10 +226,6 @@ def fetched(folder: Path) -> None:
         commands.must("data", "fetch", "Toy")
 
 
-def loaded(folder: Path) -> None:
-    toy_table(folder)
-
-
 def first(pattern: str) -> Callable[[Path], Path]:
     """The first file of that name, by name."""
     return lambda folder: min(folder.glob(pattern))
@@ -269,10 +242,10 @@ FILES = (
     File("cache", commands.played, first("r/entries.cache"), results, whole=True),
     File("suite", commands.played, first("r/suite.json"), results),
     File("provenance", verified, first("ours/provenance.json"), lambda folder: levels_of(folder / "ours")),
-    File("audit file", commands.audited, first("r/audit/*.parquet"), lambda folder: audits_of(folder / "r")),
+    File("audit file", commands.audited, first("r/audit/*.parquet"), lambda folder: commands.audits_of(folder / "r")),
     File("checkpoint", commands.saved, first("r/checkpoints/*.pickle"), state_of),
     File("archive", commands.packed, first("r.zip"), added),
-    File("table of the data cache", loaded, first("cache/tables/*.npz"), table_of, whole=True),
+    File("table of the data cache", toy_table, first("cache/tables/*.npz"), table_of, whole=True),
     File("raw file of the data cache", fetched, first("cache/raw/Toy/*"), table_of, whole=True),
     File("page file", commands.built, first("r/site/env*.html"), pages, whole=True),
     File("plotting library of a page", commands.built, first("r/site/assets/plotly.min.js"), pages, whole=True),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -177,50 +175,6 @@ def test_an_agent_that_always_kills_its_process_ends_as_crashed(tmp_path: Path, 
     dead = store.runs().query("status == 'crashed'")
     assert (dead["agent"] == "Dies").all()
     assert (dead["reason"] == "its worker process died, 3 times out of 3").all()
-
-
-@pytest.mark.chaos
-def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path, local: LocalExecutor) -> None:
-    counts = tmp_path / "counts"
-    counts.mkdir()
-    store = Store(tmp_path / "results")
-    dies = Ref(players.path(players.Dies), {"folder": str(counts), "times": 1})
-    assert run_missing(specs_of("Uniform", dies), store, local).ended == {"done": 6}
-    assert len(list(counts.iterdir())) == 4
-
-
-SCRIPT = """
-import sys
-from leaderboards.work.executors import SerialExecutor
-from leaderboards.work.schedule import run_missing
-from leaderboards.store.store import Store
-from tests.leaderboards.work.test_schedule import killed_specs
-if __name__ == "__main__":
-    run_missing(killed_specs(), Store(sys.argv[1]), SerialExecutor())
-"""
-
-
-def killed_specs() -> list[RunSpec]:
-    return specs_of(Ref(players.path(players.Slow), {"seconds": 0.002}), "GP-UCB", "BBKB", repetitions=8)
-
-
-@pytest.mark.chaos
-def test_killed_and_resumed_is_uninterrupted(tmp_path: Path) -> None:
-    expected = Store(tmp_path / "whole")
-    run_missing(killed_specs(), expected, SerialExecutor())
-    store = Store(tmp_path / "killed")
-    for quota in (3, 9):
-        harness = subprocess.Popen([sys.executable, "-c", SCRIPT, str(store.directory)])
-        deadline = time.monotonic() + 60
-        while len(store.keys()) < quota and harness.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        harness.kill()
-        assert harness.wait() == -signal.SIGKILL
-    there = len(store.done_keys())
-    assert 9 <= there < 24
-    assert run_missing(killed_specs(), store, SerialExecutor()).ended == {"done": 24 - there}
-    assert not list(store.root.rglob("*.damaged"))
-    pd.testing.assert_frame_equal(rows(store), rows(expected), check_exact=True)
 
 
 def test_two_harnesses_on_one_folder(tmp_path: Path, reference: Store) -> None:
