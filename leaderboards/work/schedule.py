@@ -22,7 +22,7 @@ from leaderboards.text import duration
 from leaderboards.work.executors import Executor, Workforce
 from leaderboards.work.jobs import LEFT, TRIES, Job, RunOutcome, read_progress, registrations
 
-__all__ = ["RunReport", "RunTimes", "missing", "play_suite", "run_missing", "shard", "skip_without_data"]
+__all__ = ["RunReport", "RunTimes", "missing", "play_suite", "run_missing", "shard"]
 
 _JOB_SECONDS = 1.0
 _LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
@@ -88,23 +88,6 @@ def missing(specs: Iterable[RunSpec], store: Store, retry_failed: bool = False) 
         if run.status == "done" or not (retry_failed or lacks_data(run.status, run.reason))
     }
     return [spec for spec in specs if spec.key not in there]
-
-
-def skip_without_data(specs: Iterable[RunSpec], store: Store, without_data: Mapping[str, str]) -> None:
-    """Record those runs of `specs` whose data cannot be had as skipped, so that none of them fetches again.
-
-    Args:
-        specs: Runs that are to be played.
-        store: Where other records of them stay as they are.
-        without_data: What `leaderboards.play.suite.build_environments_once` returned.
-    """
-    records = [
-        RunRecord(spec, "skipped", reason=without_data[spec.built.key])
-        for spec in missing(specs, store)
-        if spec.built.key in without_data
-    ]
-    if records:
-        store.write(*records)
 
 
 def shard(specs: Iterable[RunSpec], part: str) -> list[RunSpec]:
@@ -206,7 +189,9 @@ def play_suite(
         label, reason = next(iter(lacking.items()))
         raise SuiteError(f"{label} cannot be played {reason}")
     _adopt(suite, store, warn)
-    skip_without_data(todo, store, without_data)
+    # Recorded, so that no run fetches again; other records of them stay as they are.
+    if skipped := [spec for spec in missing(todo, store) if spec.built.key in without_data]:
+        store.write(*(RunRecord(spec, "skipped", reason=without_data[spec.built.key]) for spec in skipped))
     begins([spec for spec in todo if spec.built.key not in without_data])
     with closing(workforce.hired()) as executor:
         report = run_missing(
