@@ -510,7 +510,7 @@ def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["site", "site/compare", "site/pulls", "site/repetitions", "site/code", "site/assets", "figures"],
+    ["site", "site/compare", "site/pulls", "site/repetitions", "site/assets", "figures"],
 )
 def test_nothing_is_written_through_a_link(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
