@@ -36,6 +36,8 @@ def regrets(task: str, width: object, repetitions: int = 10) -> np.ndarray:
         ("SE, d = 1", "amm", 23.3),
         pytest.param("SE, d = 2", "dmm", 43.9, marks=pytest.mark.slow),
         pytest.param("Matern, d = 3", "theory", 364.7, marks=pytest.mark.slow),
+        pytest.param("SE, d = 1", "practical", 28.1, marks=pytest.mark.slow),
+        pytest.param("SE, d = 1", 2.0, 8.0, marks=pytest.mark.slow),
     ],
 )
 def test_regret_is_that_of_the_dense_prototype(task: str, width: object, expected: float) -> None:
