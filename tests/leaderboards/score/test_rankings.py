@@ -176,7 +176,7 @@ def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> 
         assert "too few" not in table["basis"], "which has several environments"
     alone = folder(tmp_path / "one", [ARMS[0]], repetitions=5)
     told = "too few repetitions to tell agents apart: 5 have finished, places begin at 6"
-    lines = short_ranking(alone)
+    lines = list(short_ranking(alone))
     assert [line for line in lines if told in line]
     assert [line for line in lines if line.startswith("  –   BBKB  (mean rank ")]
     site = Site(summarise(alone))

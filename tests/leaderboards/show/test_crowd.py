@@ -255,7 +255,7 @@ def test_a_hover_lists_agents_as_their_curves_lie(crowd: Path, open_page: Open) 
     with open_page(crowd / "site" / "env-rkhs.html") as page:
         opened(page)
         page.locator("#legend").get_by_role("button", name="All").click()
-        page.locator("#plot").evaluate("plot => plot.scrollIntoView({block: 'center'})")
+        page.locator("#plot").evaluate("plot => plot.scrollIntoView({block: 'center', behavior: 'instant'})")
         box = page.locator("#plot .nsewdrag").first.bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2)
         page.locator("#plot .hoverlayer .legendtext").first.wait_for()
