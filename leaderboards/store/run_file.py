@@ -413,12 +413,14 @@ def _vectors(table: pa.Table, name: str, kind: type | None = None) -> Callable[[
 
 
 def rows_in(path: Path, runs: Sequence[RunEntry]) -> list[Row]:
-    """Whole rows of a file, of `runs`, entries that `read_runs` gave of it."""
-    kept = read_kept(path)
-    traces = read_traces(path, runs, list(dict.fromkeys(name for run in runs for name in run.columns)))
-    return [
-        Row(run, kept.get(run.key), pd.DataFrame({name: trace[name] for name in run.columns})) for run, trace in traces
-    ]
+    """Whole rows of a file, of `runs`, entries that `read_runs` gave of it; a row without a trace has None for it."""
+    kept, traced = read_kept(path), [run for run in runs if run.traced]
+    columns = list(dict.fromkeys(name for run in traced for name in run.columns))
+    traces = {
+        run.key: pd.DataFrame({name: trace[name] for name in run.columns})
+        for run, trace in read_traces(path, traced, columns)
+    }
+    return [Row(run, kept.get(run.key), traces.get(run.key)) for run in runs]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from leaderboards.play.suite import Suite
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import TrustLevel
-from leaderboards.store.run_file import RunEntry
+from leaderboards.store.run_file import Row, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.text import visible
 
@@ -91,6 +91,11 @@ class Joined(Store):
 
     def trace(self, key: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         return self._of(self.entry(key)).trace(key, columns)
+
+    def rows(self, runs: Iterable[RunEntry]) -> Iterator[list[Row]]:
+        chosen = list(runs)
+        for store in (self.store, self.board):
+            yield from store.rows(run for run in chosen if self._of(run) is store)
 
     def kept(self, key: str) -> KeptRun | None:
         return self._of(self.entry(key)).kept(key)

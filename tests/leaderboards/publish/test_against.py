@@ -179,7 +179,15 @@ def test_runs_of_two_agents_of_one_name_are_not_one_row(
     assert {joined.path(run).parent for run in joined.entries().values() if run.spec.agent.id == "EpsGreedy"} == {
         store.runs_directory
     }
-    joined.entries()
+    rows = {row.entry.key: row for group in joined.rows(joined.entries().values()) for row in group}
+    assert rows.keys() == joined.entries().keys()
+    for key, row in rows.items():
+        here = store.entries().get(key)
+        assert (row.trace is not None) == (row.entry is here)
+        kept = joined.kept(key)
+        assert row.kept is not None
+        assert kept is not None
+        assert row.kept.digest == kept.digest
     (record,) = caplog.records
     assert record.getMessage().startswith(
         "EpsGreedy: the board's runs of 'EpsGreedy', perhaps another author's, are left out beside those of "
