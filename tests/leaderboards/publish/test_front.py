@@ -155,7 +155,13 @@ def test_every_link_of_a_site_leads_somewhere_and_every_page_is_reached(own: Boa
                 reached.add(target)
                 waiting.append(target)
     assert reached == pages.keys()
-    assert len(pages) > 10
+    agents, tasks = ("epsgreedy", "gp-ucb-width-2", "uniform"), ("d-1", "d-2")
+    assert {path.name for path in pages} == {
+        "index.html",
+        "compare.html",
+        *(f"agent-{agent}.html" for agent in agents),
+        *(f"env-{task}.html" for task in tasks),
+    }
     for path in pages:
         assert front in {(path.parent / link).resolve() for link in pages[path].links}, f"no way back from {path.name}"
 
