@@ -13,7 +13,6 @@ from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback,
 from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.core.turns import Evaluation, turns
 from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
-from agents.presets import Preset, preset
 from gpbandit_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ __all__ = [
     "Experiment",
     "Feedback",
     "Pending",
-    "Preset",
     "RegretGuarantee",
     "Sketch",
     "VectorAgent",
@@ -45,7 +43,6 @@ __all__ = [
     "make",
     "make_vec",
     "mixture",
-    "preset",
     "register",
     "registered",
     "spec",

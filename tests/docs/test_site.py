@@ -44,7 +44,7 @@ def test_everything_has_its_page(site: Path) -> None:
     defined = ("gpbandit_envs.problem.Problem", "agents.core.protocol.Agent.select", "leaderboards.play.run.run")
     for name in (*imported, "gpbandit_envs.from_function", *defined):
         assert f'id="{name}"' in api
-    for name in ("Experiment", "Agent", "make", "register", "check_agent", "preset", "make_vec"):
+    for name in ("Experiment", "Agent", "make", "register", "check_agent", "make_vec"):
         assert f'id="agents.{name}"' in api
 
 
