@@ -1,30 +1,23 @@
-"""A table as a data set of its own: what its licence allows, a CSV file, its Croissant description, and a notice."""
+"""A table to be passed on: what its licence allows, a CSV file, and the notice that goes with it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.datasets.card import Card
-from gpbandit_envs.datasets.croissant import CREATOR, column, document, file_object, record_set
 from gpbandit_envs.datasets.loading import cards, find, load
 from gpbandit_envs.datasets.table import Table
 
 __all__ = ["Licence", "attribution", "export", "exportable", "licences", "may_redistribute"]
 
-DESCRIPTION, NOTICE = "croissant.json", "README.md"
-_CSV = "text/csv"
+NOTICE = "README.md"
 _ON_CARD = ("target", "preprocessing")
-_FIRST_CITED = re.compile(r"(.+?) \((\d{4})\)")
 
 
 @dataclass(frozen=True)
@@ -86,13 +79,12 @@ def exportable() -> list[str]:
     return [name for name, card in cards().items() if may_redistribute(card)]
 
 
-def export(name: str, folder: Path, url: str = "") -> list[Path]:
-    """Write the table of a data set with the default options, its description and the notice that goes with it.
+def export(name: str, folder: Path) -> list[Path]:
+    """Write the table of a data set with the default options, and the notice that goes with it.
 
     Args:
         name: Name of the data set, in any case.
-        folder: Where to write `NAME.csv`, `croissant.json` and `README.md`; made if it does not exist.
-        url: Public address of the folder; "" for none yet, and then files are named relative to the description.
+        folder: Where to write `NAME.csv` and `README.md`; made if it does not exist.
 
     Returns:
         The files.
@@ -106,17 +98,14 @@ def export(name: str, folder: Path, url: str = "") -> list[Path]:
     if not may_redistribute(card):
         raise ValueError(f"name: expected a data set that may be passed on, got {card.name} under {card.licence!r}")
     table = load(name)
-    frame, facts = _frame(table), _facts(table, card.choose({}))
-    content = frame.to_csv(index=False, lineterminator="\n").encode()
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        f"{card.name}.csv": content,
-        DESCRIPTION: (json.dumps(_described(card, table, facts, frame, content, url), indent=1) + "\n").encode(),
-        NOTICE: _notice(card, facts).encode(),
+        f"{card.name}.csv": _frame(table).to_csv(index=False, lineterminator="\n"),
+        NOTICE: _notice(card, table),
     }
     for file, text in texts.items():
         with written_whole(folder / file) as temporary:
-            temporary.write_bytes(text)
+            temporary.write_bytes(text.encode())
     return [folder / file for file in texts]
 
 
@@ -128,67 +117,15 @@ def _frame(table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns | ({} if table.costs is None else {"cost_seconds": table.costs}))
 
 
-def _facts(table: Table, options: Mapping[str, object]) -> dict[str, object]:
-    """The options of a table, and its notes beyond the card's."""
-    return {**options, **{name: note for name, note in table.notes.items() if name not in _ON_CARD}}
-
-
-def _notice(card: Card, facts: Mapping[str, object]) -> str:
-    text = f"# {card.name}\n\n{attribution(card)}\n"
+def _notice(card: Card, table: Table) -> str:
+    """The attribution, what the values are, and the options and notes of the table beyond the card's."""
+    classes = ", numbered from 0" if table.notes.get("task") == "classification" else ""
+    text = (
+        f"# {card.name}\n\n{attribution(card)}\n\nOne row a candidate; `value_r` is replicate r, empty if missing: "
+        f"{card.target}{classes}. `cost_seconds` is the cost of one evaluation.\n"
+    )
+    facts = {**card.choose({}), **{name: note for name, note in table.notes.items() if name not in _ON_CARD}}
     if not facts:
         return text
     # As code: to Markdown a SMILES may be a link.
     return f"{text}\nOptions and notes of this table:\n\n```json\n{json.dumps(facts, indent=1)}\n```\n"
-
-
-def _described(
-    card: Card, table: Table, facts: Mapping[str, object], frame: pd.DataFrame, content: bytes, url: str
-) -> dict[str, Any]:
-    file, replicates = f"{card.name}.csv", table.values.shape[1]
-    meaning = {"label": "name of the candidate", "cost_seconds": "cost of one evaluation in seconds"}
-    if table.notes.get("task") == "classification":
-        meaning["value_1"] = f"{card.target}, numbered from 0"
-        what = f"rows, {meaning['value_1']}, to be predicted"
-        use = "Training classifiers, whose accuracy is then the reward of a configuration."
-        limits = "The values are classes, not rewards: the table has no best row."
-    else:
-        meaning |= {f"value_{r}": f"{card.target}, replicate {r}; empty if missing" for r in range(1, replicates + 1)}
-        what = f"candidates, target: {card.target}, to be maximised"
-        use = "Comparing policies for bandits and Bayesian optimisation: find the best candidate."
-        limits = "The optimum is that of the table's candidates, over the mean of their replicates."
-    fields = [
-        column(
-            name,
-            meaning.get(name, f"feature: {name}"),
-            "Text" if name == "label" else "Float",
-            {"fileObject": {"@id": file}},
-        )
-        for name in frame.columns
-    ]
-    authors, year = _FIRST_CITED.findall(card.citation)[0]
-    kept = int(np.isfinite(table.values).sum())
-    return document(
-        name=f"gpbandit-{card.name}",
-        description=f"{card.title}. {len(frame):,} {what}."
-        + (f" Options and notes of this table: {json.dumps(facts)}" if facts else ""),
-        licence=[one.url for one in licences(card)],
-        creator={"@type": "Organization", "name": authors},
-        published=f"{year}-01-01",
-        cite=card.citation,
-        url=url or None,
-        keywords=["bandits", "Bayesian optimisation", "benchmark"],
-        extra={"publisher": CREATOR, "isBasedOn": list(card.sources)},
-        responsible={
-            "dataCollection": f"By others: {card.citation}",
-            "dataPreprocessingProtocol": [card.notes],
-            "dataCollectionMissingData": f"{kept:,} of {table.values.size:,} values are there; a candidate with fewer "
-            "replicates than others has empty ones at its end.",
-            "dataUseCases": [use],
-            "dataLimitations": [limits],
-            "dataBiases": ["Those of the study that measured it; candidates are the ones that it chose."],
-            "personalSensitiveInformation": ["None."],
-            "dataReleaseMaintenancePlan": "Made by `gpbandit data export`; corrections come with new versions of it.",
-        },
-        distribution=[file_object(file, card.title, _CSV, hashlib.sha256(content).hexdigest(), len(content), url)],
-        records=[record_set("candidates", "One row a candidate.", fields)],
-    )

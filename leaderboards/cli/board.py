@@ -20,7 +20,7 @@ from leaderboards.cli.results import say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.isolated import can_confine
 from leaderboards.play.suite import Suite, load_suite, suite_folder
-from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, pack_board
+from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits
@@ -320,28 +320,12 @@ def pack(
     out: Annotated[Path, typer.Option(help="The archive.")],
 ) -> None:
     """Pack a board into one file, and print what `--against` takes for it."""
-    found = _whole(name)
+    found = opened(name)
+    if part_of := found.suite().part_of:
+        raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
     with user_errors(out):
         sha256 = pack_board(found, out)
     say(f"{out}#sha256={sha256}")
-
-
-@app.command()
-def describe(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Whole boards; all that come with the package by default.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder that gets one for each.")] = Path("build") / "boards-data",
-    url: Annotated[str, typer.Option(help="Public address of that folder, for the descriptions.")] = "",
-) -> None:
-    """Write boards as data sets: archive, table of runs, Croissant metadata, datasheet, BibTeX."""
-    from leaderboards.publish.describe import describe_board
-
-    for name in names or board_parts():
-        found = _whole(name)
-        with user_errors(out):
-            describe_board(found, out / name, f"{url.rstrip('/')}/{name}" if url else "")
-        say(str(out / name))
 
 
 @app.command()
@@ -367,13 +351,6 @@ def opened(name: str) -> Board:
             return board(name)
     except ValueError as error:
         raise UserError(str(error)) from None
-
-
-def _whole(name: str) -> Board:
-    found = opened(name)
-    if part_of := found.suite().part_of:
-        raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
-    return found
 
 
 def _commit() -> str:

@@ -71,16 +71,15 @@ def list_data() -> None:
 def export_tables(
     names: Annotated[list[str] | None, typer.Argument(help="Data sets; by default all that may be shared.")] = None,
     out: Annotated[Path, typer.Option(help="Folder that gets one for each.")] = Path("build") / "data",
-    url: Annotated[str, typer.Option(help="Public address of the folder, for the descriptions.")] = "",
 ) -> None:
-    """Write tables as CSV, each with its Croissant description and the notice of its licence."""
+    """Write tables as CSV, each with the notice of its licence."""
     from gpbandit_envs.datasets.export import export, exportable
     from gpbandit_envs.datasets.loading import find
 
     for name in names or exportable():
         try:
             card = find(name)
-            export(card.name, out / card.name, f"{url.rstrip('/')}/{card.name}" if url else "")
+            export(card.name, out / card.name)
         except (ValueError, OSError, datasets.DataError) as error:
             if names:
                 raise UserError(str(error)) from None

@@ -4,26 +4,26 @@ A part of a board has no pages here: they would say the same of fewer repetition
 
 SITE/index.html        the front page
 SITE/plotly.min.js     the plotting library of all boards
-SITE/board/NAME/       the pages of a board; to download scores, papers and the data set
+SITE/board/NAME/       the pages of a board; to download scores, papers and all runs
 SITE/docs/             the documentation
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.publish.boards import board, board_folder, board_parts
-from leaderboards.publish.describe import citation, describe_board
+from gpbandit_envs.version import __version__
+from leaderboards.publish.boards import Board, board, board_folder, board_parts, pack_board
 from leaderboards.score.summary import score_table
 from leaderboards.show.agent_card import bibtex
 from leaderboards.show.build import copy_library, page_templates, whole_site, write_site
@@ -94,8 +94,9 @@ def _card(name: str, front: Path) -> dict[str, Any] | None:
     write_site(site, found, folder, front)
     summary = site.summary
     suite, files = found.suite(), own_folder(folder / "files")
-    archive, *described = describe_board(found, files)
-    for path in set(files.iterdir()) - _write_scores(site, files) - {archive, *described}:
+    archive = files / f"{name}.zip"
+    sha256 = pack_board(found, archive)
+    for path in set(files.iterdir()) - _write_scores(site, files) - {archive}:
         path.unlink()
     basis, table = _scores(site)
     return {
@@ -111,9 +112,24 @@ def _card(name: str, front: Path) -> dict[str, Any] | None:
         "guarantees": None if site.guarantees is None else guarantee_card(site, site.guarantees),
         "stale": sorted(set(found.stale().values())),
         "parts": board_parts().get(name, ()),
-        "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
-        "citation": citation(found),
+        "sha256": sha256,
+        "citation": _citation(found),
     }
+
+
+def _citation(found: Board) -> str:
+    """BibTeX of a board, of the year in which its last run ended."""
+    name = found.suite().name
+    year = datetime.fromtimestamp(max(run.finished for run in found.entries().values()), UTC).year
+    return (
+        f"@misc{{gpbandit_{name.replace('-', '_')},\n"
+        f"  title = {{{{{name}: a board of Gaussian-process bandits}}}},\n"
+        "  author = {{the gpbandit-envs authors}},\n"
+        f"  year = {{{year}}},\n"
+        f"  howpublished = {{gpbandit-envs {__version__}}},\n"
+        f"  note = {{SHA-256 of the index: {found.sha256}}},\n"
+        "}"
+    )
 
 
 def _scores(site: Site) -> tuple[str, ScoreTable | None]:

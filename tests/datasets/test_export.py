@@ -1,8 +1,7 @@
-"""Tables as data sets: licences, notices and Croissant files."""
+"""Tables to be passed on: licences, notices and CSV files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,6 @@ from gpbandit_envs.datasets import DataError, Table
 from gpbandit_envs.datasets import export as module
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.export import attribution, export, exportable, licences, may_redistribute
-
-_NOTES = "Options and notes of this table:"
 
 
 @pytest.mark.parametrize("card", datasets.cards().values(), ids=lambda card: card.name)
@@ -67,20 +64,15 @@ def test_the_csv_holds_the_table_bit_for_bit(small: Table, tmp_path: Path) -> No
     assert list(frame) == ["label", "a", "b", "value_1", "value_2", "cost_seconds"]
     np.testing.assert_array_equal(frame[["a", "b"]].astype(float), small.features)
     np.testing.assert_array_equal(frame[["value_1", "value_2"]].astype(float), small.values)
-    described = json.loads((tmp_path / "croissant.json").read_text())
-    (file,) = described["distribution"]
-    assert file["sha256"] == hashlib.sha256((tmp_path / "Abalone.csv").read_bytes()).hexdigest()
-    assert described["license"] == "https://creativecommons.org/licenses/by/4.0/"
-    assert described["datePublished"] == "1994-01-01"
-    assert described["rai:dataCollectionMissingData"].startswith("3 of 4 values are there")
+    assert "`value_r` is replicate r" in (tmp_path / "README.md").read_text()
     assert "CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/)" in (tmp_path / "README.md").read_text()
 
 
-def exported(table: Table, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], str]:
-    """The description and the notice."""
+def noticed(table: Table, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The notice that is exported with a table."""
     monkeypatch.setattr(module, "load", lambda _: table)
     export(table.name, folder)
-    return json.loads((folder / "croissant.json").read_text()), (folder / "README.md").read_text()
+    return (folder / "README.md").read_text()
 
 
 def test_options_and_notes_are_exported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -88,40 +80,11 @@ def test_options_and_notes_are_exported(monkeypatch: pytest.MonkeyPatch, tmp_pat
     numbers: dict[str, Any] = {"features": zero_one, "feature_names": ("base_0",), "values": zero_one}
     smiles = {"base": ["O=C([O-])C.[K+]"]}
     reactions = Table(name="DirectArylation", notes={"target": "yield (%)", "smiles": smiles}, **numbers)
-    described, notice = exported(reactions, tmp_path / "reactions", monkeypatch)
-    facts = json.dumps({"smiles": smiles})
-    assert described["description"].endswith(f"2 candidates, target: yield (%), to be maximised. {_NOTES} {facts}")
+    notice = noticed(reactions, tmp_path / "reactions", monkeypatch)
     assert json.loads(notice.split("```json")[1].split("```")[0]) == {"smiles": smiles}
-    described, notice = exported(Table(name="HPLC", **numbers), tmp_path / "runs", monkeypatch)
-    assert described["description"].endswith(f'{_NOTES} {{"repeats": "merged"}}')
-    assert '"repeats": "merged"' in notice
-
-
-def test_classes_are_not_to_be_maximised(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    modules = Table(
-        name="SoftwareDefect",
-        features=np.array([[0.0], [1.0]]),
-        feature_names=("loc",),
-        values=np.array([[0.0], [1.0]]),
-        notes={"task": "classification", "classes": ["no defect", "defect"]},
-    )
-    described, notice = exported(modules, tmp_path, monkeypatch)
-    assert "2 rows, class: no defect, defect, numbered from 0, to be predicted" in described["description"]
-    assert described["recordSet"][0]["field"][-1]["description"] == "class: no defect, defect, numbered from 0"
-    assert '"program": "kc1"' in notice
-    for word in ("maximised", "find the best", "optimum"):
-        assert word not in json.dumps(described) + notice
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_mlcroissant_reads_it(small: Table, tmp_path: Path) -> None:
-    mlcroissant = pytest.importorskip("mlcroissant")
-
-    export("Abalone", tmp_path)
-    found = mlcroissant.Dataset(jsonld=str(tmp_path / "croissant.json"))
-    assert not found.metadata.ctx.issues.errors
-    assert not found.metadata.ctx.issues.warnings
-    assert [record["candidates/value_1"] for record in found.records("candidates")] == [1.0, 1e-7]
+    assert '"repeats": "merged"' in noticed(Table(name="HPLC", **numbers), tmp_path / "runs", monkeypatch)
+    classes = Table(name="SoftwareDefect", notes={"task": "classification"}, **numbers)
+    assert "class: no defect, defect, numbered from 0" in noticed(classes, tmp_path / "classes", monkeypatch)
 
 
 def test_what_cannot_be_fetched_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -36,9 +36,6 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
         "board/small/files/scores.csv",
         "board/small/files/papers.bib",
         "board/small/files/small.zip",
-        "board/small/files/datasheet.md",
-        "board/small/files/croissant.json",
-        "board/small/files/runs.csv",
     ):
         assert f'href="{link}"' in text
         assert (front.parent / link).is_file()
