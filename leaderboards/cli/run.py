@@ -25,7 +25,7 @@ from leaderboards.text import duration
 from leaderboards.verify.agent_check import protocol_breaches
 from leaderboards.work.checkpoint import DEFAULT_EVERY
 from leaderboards.work.executors import EXECUTORS, Workforce
-from leaderboards.work.jobs import DEFAULT_TIMEOUT, LEFT, Limits
+from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
 from leaderboards.work.plan import Plan, plan
 from leaderboards.work.schedule import RunReport
 
@@ -88,7 +88,7 @@ def run(
 ) -> None:
     """Play the missing runs of a suite. After an interruption the same command goes on.
 
-    The exit code is 1 if a run crashed or timed out, now or before, or if data or memory are missing.
+    The exit code is 1 if a run crashed or timed out, now or before, or if data are missing.
     """
     if as_json and not dry_run:
         raise UserError("--json: expected --dry-run with it")
@@ -190,12 +190,7 @@ def print_report(report: RunReport, directory: Path, seconds: float) -> None:
         say(f"  and {hidden} more", err=True)
     if report.ended.get("crashed"):
         say(f"  gpbandit page {directory} shows the tracebacks", err=True)
-    if report.ended[LEFT]:
-        say(
-            "  what is left to do, the same command plays: with fewer --workers, or where there is more memory",
-            err=True,
-        )
-    if any(outcome.status not in ("skipped", LEFT) for outcome in report.failures):  # what does not fit does not then
+    if any(record.status != "skipped" for record in report.failures):  # what does not fit does not then
         say("  once the cause is mended, the same command with --retry-failed plays them again", err=True)
     for text in report.changed:
         say(f"  note: {text}", err=True)

@@ -19,10 +19,7 @@ import functools
 import hashlib
 import logging
 import os
-import re
-import shutil
 import stat
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,7 +28,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from gpbandit_envs.atomic import TEMPORARY, written_whole
+from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec
@@ -59,10 +56,7 @@ from leaderboards.store.run_file import (
     write_table,
 )
 
-__all__ = ["AUDITS", "SCRATCH", "Store", "StoreError", "SuiteLostError", "best", "by_file", "counts_before"]
-
-SCRATCH = ".scratch-"
-"""Begins the names of folders in which harnesses keep notes while they run."""
+__all__ = ["AUDITS", "Store", "StoreError", "SuiteLostError", "best", "by_file", "counts_before"]
 
 AUDITS = "audit"
 """Folder of the audits of a results folder, one file a run."""
@@ -70,13 +64,6 @@ AUDITS = "audit"
 _CACHE = "entries.cache"
 _CACHED = ("file", "size", "changed")  # its columns beside those of the entries
 _NOT_DONE = "-failed"  # ends the names of files of single runs that are not done
-_STALE_SECONDS = 86_400.0  # a temporary file this old belongs to a writer that was killed
-# What a killed harness leaves: the names that `gpbandit_envs.atomic` and `tempfile` give, in a folder that may hold
-# files of the user's own.
-_LEFT = re.compile(
-    rf"((suite|manifest|provenance|against|fingerprints)\.json|entries\.cache|(runs|{AUDITS})/.+\.parquet|"
-    rf"checkpoints/[0-9a-f]{{32}}\.pickle)\.[0-9a-f]{{12}}{re.escape(TEMPORARY)}|{re.escape(SCRATCH)}[a-z0-9_]{{8}}"
-)
 _log = logging.getLogger("gpbandit")
 
 Stamp = tuple[int, int]
@@ -206,15 +193,6 @@ class Store:
     def _check_writable(self) -> None:
         if self.manifest is not None:
             raise StoreError(f"{self.directory} was published, and nothing is written to it: give another folder")
-
-    def sweep(self) -> None:
-        """Remove what killed harnesses left behind a day ago or longer, by its names: half a file, and progress."""
-        for path in [*self.root.glob("*"), *self.root.glob(f"*/*{TEMPORARY}")]:
-            if not _LEFT.fullmatch(path.relative_to(self.root).as_posix()) or path.is_symlink():
-                continue
-            with suppress(OSError):  # its writer was alive after all, or the folder is read-only: both are harmless
-                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     # ---- reading ----
 

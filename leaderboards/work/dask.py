@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
-import signal
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 from gpbandit_envs.arguments import as_count
-from leaderboards.work.executors import Ending, Executor, ExecutorError, StoppedWorkers
-from leaderboards.work.jobs import DEFAULT_LIMITS, TRIES, Job, Limits, RunOutcome, play_job
+from leaderboards.play.record import RunRecord
+from leaderboards.work.executors import Ending, Executor, ExecutorError
+from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, play_job
 
 __all__ = ["DaskExecutor"]
 
@@ -23,7 +20,6 @@ _PATIENCE_SECONDS = 60.0  # how long a Dask scheduler that went away is waited f
 _CONNECT_SECONDS = 5.0
 _IDLE_SECONDS = 10.0  # without any worker at a scheduler, before we say so
 _HARMLESS = (CancelledError, asyncio.CancelledError, asyncio.TimeoutError, TimeoutError, OSError)
-_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([^:/\s]+|\[[\da-f:]+\]):(?P<port>\d{1,5})", re.ASCII)
 _log = logging.getLogger("gpbandit")
 
 
@@ -51,12 +47,11 @@ class DaskExecutor(Executor):
         except ImportError:
             raise ExecutorError("--executor dask needs Dask: pip install 'gpbandit-envs[dask]'") from None
         self._dask: Any = distributed
-        self._scheduler = None if scheduler is None else _checked_address(scheduler)
+        self._scheduler = scheduler
         self._idle_since: float | None = None
         self._cluster: Any = None
         self._client: Any = None
         self._running: dict[Any, Job] = {}
-        self._stopped = StoppedWorkers()
         # We report lost connections and killed workers ourselves; Dask's own log would repeat them.
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":
@@ -82,7 +77,7 @@ class DaskExecutor(Executor):
             if gone or future.status in ("cancelled", "lost"):
                 endings.append((job, None))
             elif future.status in ("finished", "error"):
-                endings.append((job, self._outcomes(future)))
+                endings.append((job, self._ended(future)))
             else:
                 continue
             del self._running[future]
@@ -99,13 +94,9 @@ class DaskExecutor(Executor):
                     thing.close()
 
     def _watch_workers(self) -> None:
-        """Kill workers of the local cluster that something has stopped; say so if a scheduler has no worker at all."""
-        if self._cluster is not None:
-            nannies = list(self._cluster.workers.values())
-            processes = (nanny.process.pid for nanny in nannies if nanny.process is not None)
-            self._stopped.kill(process for process in processes if process is not None)  # none yet while it starts
-            if len(nannies) < self.workers:  # a nanny whose worker would not start again has given up
-                self._cluster.scale(self.workers)
+        """Replace workers of the local cluster that would not start again; say so if a scheduler has no worker."""
+        if self._cluster is not None and len(self._cluster.workers) < self.workers:
+            self._cluster.scale(self.workers)
         if self._client.scheduler_info().get("workers"):
             self._idle_since = None
         elif self._idle_since is None:
@@ -114,13 +105,13 @@ class DaskExecutor(Executor):
             self._idle_since = float("inf")  # said once
             _log.warning("the Dask scheduler has no worker; waiting for one (`dask worker ADDRESS` starts it)")
 
-    def _outcomes(self, future: Any) -> list[RunOutcome] | None:
+    def _ended(self, future: Any) -> list[RunRecord] | None:
         if future.status == "finished":
             try:
-                outcomes: list[RunOutcome] = future.result(timeout=_CONNECT_SECONDS)
+                ended: list[RunRecord] = future.result(timeout=_CONNECT_SECONDS)
             except _HARMLESS:
                 return None  # the worker died with the result; the file that it wrote counts
-            return outcomes
+            return ended
         error = future.exception()
         if isinstance(error, self._dask.KilledWorker | CancelledError | asyncio.CancelledError):
             return None
@@ -139,51 +130,45 @@ class DaskExecutor(Executor):
                 self._check_scheduler(address)
                 self._client = self._dask.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
                 break
-            except (OSError, ValueError) as error:
+            except (OSError, TimeoutError) as error:
                 if time.monotonic() > deadline:
                     raise ExecutorError(
-                        f"the Dask scheduler {address} does not answer ({error}): start it, then give the same command "
-                        "again; what is done is kept"
+                        f"the Dask scheduler {address} does not answer ({error or 'it was silent'}): start it, then "
+                        "give the same command again; what is done is kept"
                     ) from None
                 _log.warning("the Dask scheduler %s does not answer; trying for %.0f s", address, patience)
                 time.sleep(1.0)
 
     def _start_cluster(self) -> Any:
-        """A cluster on this machine; tried again if a worker dies while it starts, which Dask gives up on.
+        """A cluster on this machine.
 
         Raises:
             ExecutorError: if it cannot be started.
         """
         import dask
 
-        for attempt in range(1, TRIES + 1):
-            try:
-                # Dask leaves a cluster whose start is interrupted to the end of the process, and fails there.
-                with _signals_wait(), dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-                    return self._dask.LocalCluster(
-                        n_workers=self.workers,
-                        threads_per_worker=1,
-                        processes=True,
-                        dashboard_address="127.0.0.1:0",  # any free port: two clusters at once would both ask for 8787
-                        memory_limit=0,
-                        silence_logs=logging.CRITICAL,
-                    )
-            except (RuntimeError, OSError) as error:
-                reason = _innermost(error)
-                if attempt == TRIES:
-                    raise ExecutorError(
-                        f"the local Dask cluster did not start, {TRIES} times out of {TRIES} ({reason}): give the same "
-                        "command again, perhaps with fewer --workers, or with --executor local; what is done is kept"
-                    ) from None
-                _log.warning("the local Dask cluster did not start (%s); trying again", reason)
-        raise AssertionError("unreachable")
+        try:
+            with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+                return self._dask.LocalCluster(
+                    n_workers=self.workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",  # any free port: two clusters at once would both ask for 8787
+                    memory_limit=0,
+                    silence_logs=logging.CRITICAL,
+                )
+        except (RuntimeError, OSError) as error:
+            raise ExecutorError(
+                f"the local Dask cluster did not start ({error.__cause__ or error}): give the same command again, "
+                "perhaps with fewer --workers, or with --executor local; what is done is kept"
+            ) from None
 
     def _check_scheduler(self, address: str) -> None:
         """Make sure that a scheduler answers: Dask's client waits for ever for what something else never says.
 
         Raises:
             ExecutorError: if something else answers, or the address is none.
-            OSError: if nothing answers in time.
+            OSError, TimeoutError: if nothing answers in time.
         """
         security = self._dask.Security().get_connection_args("client")
 
@@ -194,67 +179,15 @@ class DaskExecutor(Executor):
         # In a thread of its own: this one may have a running loop, as in a notebook.
         thread = ThreadPoolExecutor(1)
         try:
-            found = thread.submit(asyncio.run, asyncio.wait_for(ask(), 2 * _CONNECT_SECONDS)).result()
-        except (OSError, TimeoutError) as error:
-            raise OSError(str(error) or "it was silent") from None
+            found = thread.submit(asyncio.run, asyncio.wait_for(ask(), 2 * _CONNECT_SECONDS)).result()["type"]
+        except (OSError, TimeoutError):
+            raise
         except Exception as error:
-            raise ExecutorError(
-                f"--scheduler: {address} is no Dask scheduler ({type(error).__name__}: {error}): "
-                "give the address that `dask scheduler` prints"
-            ) from None
+            found = f"{type(error).__name__}: {error}"
         finally:
             thread.shutdown(wait=False)
-        if found.get("type") != "Scheduler":
+        if found != "Scheduler":
             raise ExecutorError(
-                f"--scheduler: expected the address of a Dask scheduler, which `dask scheduler` prints, got that of "
-                f"a {found.get('type', 'stranger').lower()}, {address}"
+                f"--scheduler: {address!r} is no Dask scheduler ({found}): give the address that `dask scheduler` "
+                "prints, such as tcp://HOST:8786"
             )
-
-
-@contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Hold back the first signal that stops this process until the end of the block; a second one is not held back."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    first: list[tuple[int, Any]] = []
-
-    def wait(number: int, frame: Any) -> None:
-        if first:
-            handlers[number](number, frame)
-        first.append((number, frame))
-
-    handlers: dict[int, Any] = {}
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and callable(handler := signal.getsignal(number)):
-            handlers[number] = handler
-            signal.signal(number, wait)
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        if first:
-            handlers[first[0][0]](*first[0])
-
-
-def _innermost(error: BaseException) -> str:
-    """What the system said, or else the first cause, of an error of Dask, whose own text says only that it failed."""
-    chain: list[BaseException] = [error]
-    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
-        chain.append(cause)
-    said = next((one for one in reversed(chain) if isinstance(one, OSError)), chain[-1])
-    return (str(said) or str(error)).strip().partition("\n")[0]
-
-
-def _checked_address(address: str) -> str:
-    """`address` if it is written as one of a Dask scheduler.
-
-    Raises:
-        ExecutorError: if it is not.
-    """
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 0 < int(found["port"]) < 1 << 16:
-        raise ExecutorError(f"--scheduler: expected an address such as tcp://HOST:8786, got {address!r}")
-    return address

@@ -1,21 +1,19 @@
 """Executors hand jobs to workers: in this process, or in processes on this machine; Dask's are in `dask`.
 
-An executor only runs jobs and reports how each ended, with its outcomes or lost with its worker. When to try a run
+An executor only runs jobs and reports how each ended, with its records or lost with its worker. When to try a run
 again is decided in `leaderboards.work.schedule`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import logging
 import os
 import signal
 import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +21,8 @@ from typing import Any, TypeVar
 
 from gpbandit_envs.arguments import as_count
 from leaderboards.play.processor import ONE_THREAD, portable_environment
-from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, RunOutcome, can_interrupt, play_job
+from leaderboards.play.record import RunRecord
+from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, can_interrupt, play_job
 
 __all__ = [
     "EXECUTORS",
@@ -32,20 +31,17 @@ __all__ = [
     "ExecutorError",
     "LocalExecutor",
     "SerialExecutor",
-    "StoppedWorkers",
     "Workforce",
     "in_processes",
 ]
 
 EXECUTORS = ("serial", "local", "dask")
-_STOPPED_SECONDS = 10.0  # a worker that something has stopped for so long is killed, and its run played again
-_log = logging.getLogger("gpbandit")
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-Ending = tuple[Job, list[RunOutcome] | None]
-"""A job and its outcomes, or None if its worker died."""
+Ending = tuple[Job, list[RunRecord] | None]
+"""A job and how its runs ended, without their traces; None if its worker died."""
 
 
 class ExecutorError(RuntimeError):
@@ -128,8 +124,7 @@ class LocalExecutor(Executor):
         self._code = code
         self._portable = portable
         self._idle: list[Any] = []
-        self._running: dict[Future[list[RunOutcome]], tuple[Any, Job]] = {}
-        self._stopped = StoppedWorkers()
+        self._running: dict[Future[list[RunRecord]], tuple[Any, Job]] = {}
 
     def submit(self, job: Job) -> None:
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
@@ -146,7 +141,6 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool
 
         endings: list[Ending] = []
-        self._stopped.kill(pid for pool, _ in self._running.values() for pid in list(pool._processes or ()))
         for future in wait(self._running, timeout, FIRST_COMPLETED).done:
             pool, job = self._running.pop(future)
             try:
@@ -225,39 +219,6 @@ class Workforce:
 
 
 # ---- worker processes ----
-
-
-class StoppedWorkers:
-    """Kills workers that SIGSTOP or the like has stopped: they keep their run, and no limit of time reaches them.
-
-    Stopping the whole command, as Ctrl-Z does, stops this clock too.
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[int, float] = {}
-        self._last = time.monotonic()
-
-    def kill(self, processes: Iterable[int]) -> None:
-        """Kill those of `processes` that are stopped, and have been at every call for `_STOPPED_SECONDS`."""
-        now = time.monotonic()
-        if now - self._last > _STOPPED_SECONDS / 2:  # this process was stopped itself
-            self._seen.clear()
-        self._last = now
-        stopped = {process for process in processes if _is_stopped(process)}
-        self._seen = {process: self._seen.get(process, now) for process in stopped}
-        for process, since in self._seen.items():
-            if now - since >= _STOPPED_SECONDS:
-                _log.warning("worker %d has been stopped for %.0f s: its run is played again", process, now - since)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
-
-
-def _is_stopped(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):  # it has gone, or this is not Linux
-        return False
-    return state == "T"
 
 
 def process_pool(workers: int, code: Path | None = None, portable: bool = False) -> Any:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 import gymnasium as gym
+import pandas as pd
 
 import agents
 from gpbandit_envs.arguments import as_count, positive_number
@@ -26,7 +27,7 @@ from gpbandit_envs.registry import OWN
 from leaderboards.play.build import load_plugins, preload_modules
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import RunTimeout
-from leaderboards.play.record import RunRecord, Status, Watcher
+from leaderboards.play.record import RunRecord, Watcher
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
@@ -35,11 +36,9 @@ from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
 __all__ = [
     "DEFAULT_LIMITS",
     "DEFAULT_TIMEOUT",
-    "LEFT",
     "TRIES",
     "Job",
     "Limits",
-    "RunOutcome",
     "can_interrupt",
     "play_job",
     "read_progress",
@@ -49,11 +48,10 @@ __all__ = [
 TRIES = 3
 DEFAULT_TIMEOUT = 86_400.0
 """Seconds that a run may take if nothing else is said, a day: a run that hangs ends, and none that works."""
-LEFT: Literal["left to do"] = "left to do"
-"""How a run ended of which nothing is recorded, since the machine has too little memory for it: another may play it."""
 _FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 1e-6, 1e9  # what the timers of the system resolve, and hold
 _GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
+_NO_TRACE = pd.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -111,16 +109,6 @@ class Job:
     watcher: Watcher | None = None
 
 
-@dataclass(frozen=True)
-class RunOutcome:
-    """How a run ended, without its trace."""
-
-    spec: RunSpec
-    status: Status | Literal["left to do"]
-    seconds: float
-    reason: str | None = None
-
-
 def registrations(specs: Iterable[RunSpec]) -> tuple[Any, ...]:
     """The agents and the environments of `specs` that are registered here, and may not be in a worker.
 
@@ -143,8 +131,8 @@ def _register(policies: tuple[tuple[str, Any, Mapping[str, Any]], ...], envs: tu
         gym.registry.setdefault(spec.id, spec)
 
 
-def play_job(job: Job) -> list[RunOutcome]:
-    """Play all runs of `job` and write them to its results folder.
+def play_job(job: Job) -> list[RunRecord]:
+    """Play all runs of `job` and write them to its results folder; returns how each ended, without its trace.
 
     Raises:
         OSError: if results cannot be written.
@@ -152,27 +140,23 @@ def play_job(job: Job) -> list[RunOutcome]:
     load_plugins()
     _register(*job.registered)
     store = Store(job.directory)
-    outcomes: list[RunOutcome] = []
+    ended: list[RunRecord] = []
     finished: list[RunRecord] = []
     job.progress.parent.mkdir(parents=True, exist_ok=True)
-    with _memory_limit(job.limits), one_blas_thread(), job.progress.open("w") as progress:
+    with one_blas_thread(), job.progress.open("w") as progress:
         last_flush = perf_counter()
         for spec in job.specs:
             progress.write(f"{spec.key}\n")
             progress.flush()
             record = _try(spec, job, progress, store)
-            if record.out_of_memory and job.limits.memory is None:
-                reason = f"this machine has too little memory: {record.reason}"
-                outcomes.append(RunOutcome(spec, LEFT, record.seconds, reason))
-                continue
             finished.append(record)
-            outcomes.append(RunOutcome(spec, record.status, record.seconds, record.reason))
+            ended.append(RunRecord(spec, record.status, _NO_TRACE, reason=record.reason, seconds=record.seconds))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
-                _flush(store, finished, job.limits)
+                _flush(store, finished)
                 last_flush = perf_counter()
-        _flush(store, finished, job.limits)
+        _flush(store, finished)
     job.progress.unlink(missing_ok=True)
-    return outcomes
+    return ended
 
 
 def read_progress(path: Path) -> tuple[str | None, str]:
@@ -186,33 +170,26 @@ def read_progress(path: Path) -> tuple[str | None, str]:
 
 
 @contextlib.contextmanager
-def _memory_limit(limits: Limits, *, lifted: bool = False) -> Iterator[None]:
-    """A block in which this process may use so many bytes of address space beyond its present use.
-
-    With `lifted` the block is the harness's own, which needs memory though a run may have used up all that is allowed.
-    """
+def _memory_limit(limits: Limits) -> Iterator[None]:
+    """A block in which this process may use so many bytes of address space beyond its present use."""
     if limits.memory is None:
         yield
         return
     import resource  # where there is a bound
 
-    before = soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if lifted:
-        soft = hard
-    else:
-        soft = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + limits.memory
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def _flush(store: Store, finished: list[RunRecord], limits: Limits) -> None:
+def _flush(store: Store, finished: list[RunRecord]) -> None:
     """Write what is finished; only then are its checkpoints needed no more."""
     if finished:
-        with _memory_limit(limits, lifted=True):
-            store.write(*finished)
+        store.write(*finished)
     for record in finished:
         with contextlib.suppress(OSError):  # it is of no use any more, and no harm
             store.checkpoint(record.spec.key).unlink()
@@ -229,7 +206,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
             with _same_folder(), _time_limit(job, progress):
                 if job.isolated_from is None:  # then this process never loads the agent's
                     preload_modules(spec)
-            with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume:
+            with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume, _memory_limit(job.limits):
                 saved = checkpoint if watch is None else None
                 record = run_spec(spec, saved, isolated_from=job.isolated_from, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end
@@ -279,8 +256,7 @@ def _time_limit(job: Job, progress: TextIO) -> Iterator[Callable[[float], None] 
             signal.setitimer(signal.ITIMER_REAL, left)
         if job.kill:
             # A thread in C: it fires even if compiled code holds the interpreter's lock.
-            with _memory_limit(job.limits, lifted=True):
-                faulthandler.dump_traceback_later(left + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
+            faulthandler.dump_traceback_later(left + (_GRACE_SECONDS if asks else 0.0), exit=True, file=progress)
 
     def stop(_signal: int, _frame: object) -> None:
         raise RunTimeout(f"took longer than {seconds:g} s")

@@ -14,13 +14,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from leaderboards.play.record import RunRecord, Status, Watcher, lacks_data
+from leaderboards.play.record import RunRecord, Watcher, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
-from leaderboards.store.store import SCRATCH, Store, SuiteLostError
+from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.text import duration
 from leaderboards.work.executors import Executor, Workforce
-from leaderboards.work.jobs import LEFT, TRIES, Job, RunOutcome, read_progress, registrations
+from leaderboards.work.jobs import TRIES, Job, read_progress, registrations
 
 __all__ = ["RunReport", "RunTimes", "missing", "play_suite", "run_missing", "shard"]
 
@@ -40,7 +40,7 @@ class RunReport:
     Attributes:
         before: How many had ended before.
         ended: How the others ended, by status.
-        failures: Those that are not done.
+        failures: Those that are not done, without their traces.
         without_data: Why the data of an environment cannot be had, by its label, for those of which they cannot. Their
             runs are recorded as skipped.
         without_regret: Why the regret on an environment is not known, by its label, for those where it is not.
@@ -50,7 +50,7 @@ class RunReport:
 
     before: int = 0
     ended: Counter[str] = field(default_factory=Counter)
-    failures: list[RunOutcome] = field(default_factory=list)
+    failures: list[RunRecord] = field(default_factory=list)
     without_data: Mapping[str, str] = field(default_factory=dict)
     without_regret: Mapping[str, str] = field(default_factory=dict)
     changed: Sequence[str] = ()
@@ -58,21 +58,21 @@ class RunReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing failed, now or before, and nothing is left for want of data or memory."""
-        return not (self.failed or self.without_data or self.ended[LEFT])
+        """Whether nothing failed, now or before, and nothing is left for want of data."""
+        return not (self.failed or self.without_data)
 
-    def add(self, outcome: RunOutcome) -> None:
+    def add(self, record: RunRecord) -> None:
         """Count a run that has ended."""
-        self.ended[outcome.status] += 1
-        if outcome.status != "done":
-            self.failures.append(outcome)
+        self.ended[record.status] += 1
+        if record.status != "done":
+            self.failures.append(record)
 
     def failure_lines(self) -> dict[str, int]:
         """One line for each way in which runs of a pair failed, and of how many runs it tells."""
         same: dict[tuple[str, str | None], list[int]] = {}  # a pair that does not fit is skipped in each repetition
-        for outcome in self.failures:
-            what = f"{outcome.status}: {outcome.spec.agent.label} on {outcome.spec.env.label}"
-            same.setdefault((what, outcome.reason), []).append(outcome.spec.repetition)
+        for record in self.failures:
+            what = f"{record.status}: {record.spec.agent.label} on {record.spec.env.label}"
+            same.setdefault((what, record.reason), []).append(record.spec.repetition)
         lines = {}
         for (what, reason), numbers in same.items():
             which = f"repetition {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} repetitions"
@@ -130,18 +130,17 @@ def run_missing(
         OSError: if results cannot be written.
     """
     specs = list(specs)
-    store.sweep()
     todo = missing(specs, store, retry_failed)
     report = RunReport(len(specs) - len(todo))
     store.root.mkdir(parents=True, exist_ok=True)
     with (
-        tempfile.TemporaryDirectory(prefix=SCRATCH, dir=store.root) as scratch,
+        tempfile.TemporaryDirectory(prefix=".scratch-", dir=store.root) as scratch,
         _Progress(len(specs), report, console) as progress,
     ):
         folders = None if isolated_from is None else tuple(isolated_from)
         schedule = _Schedule(todo, store, executor, Path(scratch), folders, watcher)
-        for outcome in schedule.play():
-            report.add(outcome)
+        for record in schedule.play():
+            report.add(record)
             progress.show(schedule)
     store.write_cache()
     return report
@@ -292,17 +291,17 @@ class _Schedule:
         self._unclear: Counter[str] = Counter()
         self._open = 0
 
-    def play(self) -> Iterator[RunOutcome]:
-        """Play all runs; gives each as it ends."""
+    def play(self) -> Iterator[RunRecord]:
+        """Play all runs; gives each as it ends, without its trace."""
         while self._pairs or self._alone or self._open:
             while (self._pairs or self._alone) and self._open < self._executor.workers:
                 self._submit(self._take())
-            for job, outcomes in self._executor.collect(_POLL_SECONDS):
+            for job, ended in self._executor.collect(_POLL_SECONDS):
                 self._open -= 1
-                for outcome in self._handle_dead_worker(job) if outcomes is None else outcomes:
-                    if outcome.status == "done":
-                        self._times.add(outcome.spec, outcome.seconds)
-                    yield outcome
+                for record in self._handle_dead_worker(job) if ended is None else ended:
+                    if record.status == "done":
+                        self._times.add(record.spec, record.seconds)
+                    yield record
 
     def seconds_left(self) -> float | None:
         """Expected time for what is still to be begun; None if nothing is known yet."""
@@ -339,36 +338,33 @@ class _Schedule:
         self._executor.submit(job)
         self._open += 1
 
-    def _handle_dead_worker(self, job: Job) -> list[RunOutcome]:
+    def _handle_dead_worker(self, job: Job) -> list[RunRecord]:
         """Handle a dead worker: written runs count, the run in progress failed, the others are played again."""
         there = self._store.entries()
         failed_run, hang = read_progress(job.progress)
-        outcomes = []
+        ended = []
         for spec in job.specs:
             run = there.get(spec.key)
             # A record from before is the failure that `retry_failed` replays.
             if run and run.status != "crashed" and (spec.key, run.status, run.finished) not in self._stale:
-                outcomes.append(RunOutcome(spec, run.status, run.seconds, run.reason))
+                ended.append(RunRecord(spec, run.status, reason=run.reason, seconds=run.seconds))
                 continue
             if spec.key == failed_run and hang:
                 reason = f"took longer than {self._executor.limits.timeout:g} s and did not stop when asked"
-                outcomes.append(self._record(spec, "timeout", reason, hang))
-                continue
-            if spec.key == failed_run:
-                deaths, most, reason = self._lost, TRIES, f"its worker process died, {TRIES} times out of {TRIES}"
+                ended.append(RunRecord(spec, "timeout", reason=reason, error=hang, tries=max(1, self._lost[spec.key])))
             else:
-                deaths, most = self._unclear, _UNCLEAR_DEATHS
-                reason = f"no worker lived long enough to begin it, {_UNCLEAR_DEATHS} times"
-            deaths[spec.key] += failed_run is None or spec.key == failed_run
-            if deaths[spec.key] < most:
-                self._alone.append(spec)
-            else:
-                outcomes.append(self._record(spec, "crashed", reason))
-        return outcomes
-
-    def _record(self, spec: RunSpec, status: Status, reason: str, error: str | None = None) -> RunOutcome:
-        self._store.write(RunRecord(spec, status, reason=reason, error=error, tries=max(1, self._lost[spec.key])))
-        return RunOutcome(spec, status, 0.0, reason)
+                begun = spec.key == failed_run
+                deaths, most = (self._lost, TRIES) if begun else (self._unclear, _UNCLEAR_DEATHS)
+                deaths[spec.key] += begun or failed_run is None
+                if deaths[spec.key] < most:
+                    self._alone.append(spec)
+                    continue
+                reason = f"its worker process died, {TRIES} times out of {TRIES}"
+                if not begun:
+                    reason = f"no worker lived long enough to begin it, {_UNCLEAR_DEATHS} times"
+                ended.append(RunRecord(spec, "crashed", reason=reason, tries=max(1, self._lost[spec.key])))
+            self._store.write(ended[-1])
+        return ended
 
 
 class _Progress:

@@ -220,35 +220,11 @@ def test_a_second_signal_ends_it_at_once(folder: Folder) -> None:
     assert command.end() == (130, "", "stopped at once\n")
 
 
-def test_a_worker_that_is_stopped_is_replaced(folder: Folder) -> None:
-    command = folder.run(pause=0.15)  # long enough for its worker to be found before all runs are done
-    command.wait_for(folder.progress)
-    (worker,) = command.processes("popen_loky", children=True)
-    os.kill(worker, signal.SIGSTOP)
-    code, output, errors = command.end()
-    assert code == 0
-    assert "(5 done)" in output
-    assert f"warning: worker {worker} has been stopped for 10 s: its run is played again" in errors
-    folder.completes()
-
-
 def test_the_harness_is_killed_while_its_workers_start(folder: Folder) -> None:
     command = folder.run()
     command.wait_for(lambda: command.processes("popen_loky"))
     command.process.kill()
     command.end()
-    folder.completes()
-
-
-def test_a_dask_worker_that_dies_while_it_starts(folder: Folder) -> None:
-    pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-    command = folder.run(executor="dask")
-    command.wait_for(lambda: command.processes("spawn_main"))
-    os.kill(command.processes("spawn_main")[0], signal.SIGKILL)
-    code, output, errors = command.end()
-    assert code == 0
-    assert "(5 done)" in output
-    assert "warning: the local Dask cluster did not start (" in errors
     folder.completes()
 
 

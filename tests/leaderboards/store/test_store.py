@@ -5,21 +5,17 @@ import json
 import logging
 import os
 import re
-import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import agents
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec, env_seed
 from leaderboards.play.suite import load_suite, parse_suite
@@ -28,9 +24,7 @@ from leaderboards.store.intact import open_json, seal_json, set_aside
 from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
 from leaderboards.store.origin import origin
 from leaderboards.store.run_file import FileError, read_kept, read_runs, read_traced, rows_in, write_table
-from leaderboards.store.store import AUDITS, SCRATCH, Store, StoreError, SuiteLostError
-from leaderboards.store.union import write_note
-from leaderboards.work.checkpoint import Checkpoint
+from leaderboards.store.store import Store, StoreError, SuiteLostError
 from tests.leaderboards import folders
 from tests.leaderboards.folders import stacked
 from tests.leaderboards.hostile import rewrite
@@ -322,60 +316,9 @@ def test_other_files_are_left_alone(store: Store) -> None:
     left = store.runs_directory / f"{record(1).spec.key}.parquet.0123456789ab.tmp"
     for path in (store.runs_directory / "notes.txt", left):
         path.write_text("hello")
-    os.utime(left, (time.time(), time.time()))
-    store.sweep()
     assert len(store.keys()) == 1
     assert not list(store.root.rglob("*.damaged"))
     assert len(list(store.runs_directory.iterdir())) == 3
-    os.utime(left, (0, 0))
-    store.sweep()
-    assert len(list(store.runs_directory.iterdir())) == 2
-
-
-def test_only_what_a_killed_harness_wrote_is_swept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its names are those that the writers give: each is stopped before the file has its own."""
-
-    def killed(source: Path, target: Path) -> None:
-        halves.append((source, source.read_bytes()))
-        raise KeyboardInterrupt
-
-    halves: list[tuple[Path, bytes]] = []
-    monkeypatch.setattr(os, "replace", killed)
-    checkpoint = Checkpoint(store.checkpoint(record(0).spec.key), every=0.0)
-    env = gym.make("GPBandit/RKHS-v0")
-    for write in (
-        lambda: store.write(record(0)),
-        lambda: store.write(record(1), crashed(2)),
-        lambda: store.write_suite(load_suite("quick")),
-        lambda: write_note(store.directory, "quick"),
-        lambda: checkpoint.save(env, agents.make("Uniform"), None),
-        lambda: write_table(store.directory / AUDITS / f"{record(0).spec.key}.parquet", pa.table({"t": [1]})),
-    ):
-        with pytest.raises(KeyboardInterrupt):
-            write()
-    monkeypatch.undo()
-    for path, content in halves:
-        path.write_bytes(content)
-    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=store.directory))
-    (scratch / "0.txt").touch()
-    theirs = [
-        store.directory / name
-        for name in (
-            *("thesis/draft.tmp", "build.tmp/data.csv", "draft.tmp", "paper.json.0123456789ab.tmp", "runs/mine.tmp"),
-            *("thesis/runs.parquet.0123456789ab.tmp", ".scratch-of-mine/data.csv", "site/x.parquet.0123456789ab.tmp"),
-        )
-    ]
-    for path in theirs:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("mine")
-    (store.directory / f"{SCRATCH}01234567").symlink_to(store.directory / "thesis")
-    for path in store.directory.rglob("*"):
-        os.utime(path, (0, 0))
-    assert len(halves) == 6
-    store.sweep()
-    assert [path for path, _ in halves if path.exists()] == []
-    assert not scratch.exists()
-    assert [path for path in theirs if not path.exists()] == []
 
 
 def test_a_store_sees_what_others_write(store: Store) -> None:

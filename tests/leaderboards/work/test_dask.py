@@ -66,11 +66,9 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     assert summary.ended == {"done": 1, "crashed": 1}
 
 
-@pytest.mark.parametrize(
-    "address", ["", "foo", "tcp://", "tcp://host", "tcp://host:abc", "tcp://host:99999", "http://host:80"]
-)
+@pytest.mark.parametrize("address", ["", "foo", "tcp://host:abc", "http://host:80"])
 def test_an_address_of_no_scheduler(address: str) -> None:
-    with pytest.raises(ExecutorError, match=f"expected an address such as tcp://HOST:8786, got '{address}'"):
+    with pytest.raises(ExecutorError, match=f"--scheduler: '{address}' is no Dask scheduler|{address} does not answer"):
         Workforce(1, "dask", scheduler=address).hired()
 
 
@@ -101,7 +99,7 @@ def test_a_cluster_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("Nanny failed to start.") from OSError(98, "Address already in use")
 
     monkeypatch.setattr("distributed.LocalCluster", fails)
-    with pytest.raises(ExecutorError, match=r"3 times out of 3 \(.*Address already in use\): give the same"):
+    with pytest.raises(ExecutorError, match=r"did not start \(.*Address already in use\): give the same"):
         Workforce(1, "dask").hired()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +21,7 @@ from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store
 from leaderboards.work.executors import Executor, LocalExecutor, SerialExecutor, Workforce
-from leaderboards.work.jobs import LEFT, Limits, _memory_limit, read_progress
+from leaderboards.work.jobs import Limits, read_progress
 from leaderboards.work.schedule import missing, run_missing
 from tests.leaderboards.folders import stacked
 from tests.leaderboards.play import players
@@ -236,52 +234,6 @@ def test_a_limit_of_time_holds_in_a_thread(tmp_path: Path) -> None:
     assert results.runs()["reason"].tolist() == ["took longer than 2 s"]
 
 
-WRITE_WITHOUT_MEMORY = """
-import sys
-from pathlib import Path
-import numpy as np
-from leaderboards.play.spec import Ref
-from leaderboards.store.store import Store
-from leaderboards.work.jobs import Job, Limits, _flush, _memory_limit, _time_limit
-from tests.leaderboards.folders import record
-store, limits = Store(Path(sys.argv[1])), Limits(memory=int(sys.argv[2]) or None)
-progress = open(Path(sys.argv[1]) / "progress", "w")
-job = Job((), Path(sys.argv[1]), Path(sys.argv[1]), limits)
-made = [record(Ref("GPBandit/RKHS-v0"), Ref("Uniform"), 0)]
-bound = _memory_limit(Limits(memory=1 << 27))  # held, or it would end
-bound.__enter__()
-hoard, size = [], 1 << 24
-while size >= 1 << 8:
-    try:
-        hoard.append(bytearray(size))
-    except MemoryError:
-        size //= 2
-failed = 0
-try:
-    _flush(store, made, limits)
-except MemoryError:
-    failed += 1
-try:
-    with _time_limit(job, progress):
-        pass
-except RuntimeError:
-    failed += 2
-sys.exit(failed)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="address space can be bounded on Linux only")
-@pytest.mark.parametrize(("memory", "code"), [(1 << 27, 0), (0, 3)])
-def test_what_a_run_left_no_memory_for_is_written_and_the_next_is_watched(
-    memory: int, code: int, tmp_path: Path
-) -> None:
-    """Without a bound of the harness's own, which is the other case, it is not, and no thread can watch."""
-    done = subprocess.run([sys.executable, "-c", WRITE_WITHOUT_MEMORY, str(tmp_path), str(memory)], check=False)
-    assert done.returncode == code
-    assert len(Store(tmp_path).runs()) == (0 if code else 1)
-
-
 @pytest.mark.chaos
 def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     store = Store(tmp_path)
@@ -290,23 +242,6 @@ def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
         summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
     assert summary.ended == {"done": 1, "crashed": 1}
     assert "Memory" in store.runs().query("status == 'crashed'")["reason"].iloc[0]
-
-
-@pytest.mark.chaos
-@pytest.mark.skipif(sys.platform != "linux", reason="address space can be bounded on Linux only")
-def test_a_run_that_the_machine_has_no_memory_for_is_left_to_do(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    specs = specs_of(players.path(players.Greedy), "GP-UCB", repetitions=2)
-    with _memory_limit(Limits(memory=1 << 29)):  # no limit of the runs
-        report = run_missing(specs, store, SerialExecutor())
-    assert report.ended == {"done": 2, LEFT: 2}
-    assert {spec.agent.id for spec in missing(specs, store)} == {players.path(players.Greedy)}
-    assert store.runs()["status"].tolist() == ["done", "done"]
-    lines = report.failure_lines()
-    assert list(lines.values()) == [2]
-    assert next(iter(lines)).startswith(
-        f"left to do: {specs[0].agent.label} on RKHS, 2 repetitions: this machine has too little memory: agent: Memory"
-    )
 
 
 def test_every_run_has_a_limit_of_time() -> None:
