@@ -206,7 +206,7 @@ def _index() -> str:
         'feedback of the action. `info` holds its `cost`, and for scoring alone `info["oracle"]` with the `mean` '
         "without noise and the `regret`. The observation is always 0, except with contexts. An episode ends by its "
         "time limit alone (`max_episode_steps=`). The problem states this limit as the horizon, or `horizon=`. "
-        '`gymnasium.make_vec(ID, num_envs=N, vectorization_mode="vector_entry_point")` makes many at once.\n',
+        "`gymnasium.make_vec(ID, num_envs=N)` makes many at once.\n",
     ]
     for group in dict.fromkeys(row.group for row in _ROWS):
         lines += [f"## {group.capitalize()}\n", "| id | actions | horizon | |", "|---|---|---|---|"]

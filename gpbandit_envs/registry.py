@@ -179,10 +179,12 @@ def register_all() -> None:
     """Register every row with Gymnasium; a second call changes nothing."""
     for row in (*ENVIRONMENTS, TABLE):
         if row.id not in gym.registry:
+            entry_point = f"gpbandit_envs.envs.{row.entry_point}"
             gym.register(
                 id=row.id,
-                entry_point=f"gpbandit_envs.envs.{row.entry_point}",
-                vector_entry_point=f"gpbandit_envs.envs.{row.entry_point}",  # called with `num_envs`
+                entry_point=entry_point,
+                # Called with `num_envs`; without it `gymnasium.make_vec` makes them one by one.
+                vector_entry_point=None if row.group in (_CONTEXTS, _CHANGES) else entry_point,
                 max_episode_steps=row.horizon,
                 kwargs=dict(row.kwargs),
             )

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
-from gpbandit_envs.envs.contextual import ContextualArmEnv, ContextualArmVectorEnv
+from gpbandit_envs.envs.contextual import ContextualArmEnv
 from gpbandit_envs.envs.recipe import EnvRecipe, composed
-from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv, TimeVaryingArmVectorEnv
+from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv
 from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFamily
 from gpbandit_envs.functions.time_varying import TimeVaryingArms
@@ -104,8 +104,14 @@ class EntryPoint:
                 takes = ", ".join([*self.parameters, *COMMON_ARGUMENTS])
                 raise TypeError(f"unknown argument {name!r}; it takes {takes}")
         recipe = composed(self._recipe(**own), **options)
-        single, many = _kinds(recipe)
-        return single(recipe, **common) if num_envs is None else many(num_envs, recipe, **common)
+        on_arms = isinstance(recipe.family, ArmFamily)
+        if num_envs is not None:
+            return (FiniteArmVectorEnv if on_arms else BoxVectorEnv)(num_envs, recipe, **common)
+        if isinstance(recipe.family, TimeVaryingArms):
+            return TimeVaryingArmEnv(recipe, **common)
+        if recipe.offers is not None:
+            return ContextualArmEnv(recipe, **common)
+        return (FiniteArmEnv if on_arms else BoxEnv)(recipe, **common)
 
 
 def _documented(docstring: str, parameters: Mapping[str, inspect.Parameter]) -> str:
@@ -114,14 +120,3 @@ def _documented(docstring: str, parameters: Mapping[str, inspect.Parameter]) -> 
     meanings = _SHARED_MEANINGS | dict(re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", arguments, flags=re.MULTILINE))
     stated = [f"    {name}: {meanings[name]}" for name in parameters if name in meanings]
     return "\n".join([text, "", "Args:", *stated]) if stated else text
-
-
-def _kinds(recipe: EnvRecipe) -> tuple[type[BanditEnv], Callable[..., BanditVectorEnv]]:
-    """The classes of a single environment and of its native vector form."""
-    if isinstance(recipe.family, TimeVaryingArms):
-        return TimeVaryingArmEnv, TimeVaryingArmVectorEnv
-    if recipe.offers is not None:
-        return ContextualArmEnv, ContextualArmVectorEnv
-    if isinstance(recipe.family, ArmFamily):
-        return FiniteArmEnv, FiniteArmVectorEnv
-    return BoxEnv, BoxVectorEnv

@@ -1,9 +1,9 @@
-"""Bandit environments whose mean function changes from step to step, single and vectorised."""
+"""Bandit environments whose mean function changes from step to step."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
@@ -13,12 +13,11 @@ from jaxtyping import Float
 from gpbandit_envs.envs.bandit import FiniteArmEnv, as_arms
 from gpbandit_envs.envs.episodes import reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.envs.vector import FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFunction, certify_arms
 from gpbandit_envs.functions.time_varying import MeanPath, TimeVaryingArms
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["TimeVaryingArmEnv", "TimeVaryingArmVectorEnv"]
+__all__ = ["TimeVaryingArmEnv"]
 
 
 class TimeVaryingArmEnv(FiniteArmEnv):
@@ -85,45 +84,6 @@ class TimeVaryingArmEnv(FiniteArmEnv):
 
     def _go_to(self, mean: np.ndarray) -> None:
         self._mean_of, self.best_mean = mean.item, float(mean.max())
-
-
-class TimeVaryingArmVectorEnv(FiniteArmVectorEnv):
-    """`TimeVaryingArmEnv`, `N` at a time; see `BanditVectorEnv`."""
-
-    regret_changes = True
-
-    def __init__(self, num_envs: int, recipe: EnvRecipe, **kwargs: Any) -> None:
-        self._family = _family_of(recipe)
-        super().__init__(num_envs, recipe, **kwargs)
-        self._shared = False
-        self._table = np.zeros(self._n_arms * num_envs)
-        self._paths: dict[int, MeanPath] = {}
-        self._begun: set[int] = set()
-
-    @property
-    def optimum(self) -> np.ndarray:
-        return np.array([self._paths[i].mean.max() for i in range(self.num_envs)])
-
-    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        self._begun = set()
-        answer = super().step(actions)
-        for i, path in self._paths.items():
-            if i not in self._begun:
-                self._go_to(i, path.next())
-        return answer
-
-    def _restart(self, which: np.ndarray, seeds: Sequence[int | None], keep: bool) -> None:
-        super()._restart(which, seeds, keep)
-        for i in which.tolist():
-            episodes = self._episodes[i]
-            self._paths[i] = self._family.path(episodes.function, episodes.drift())
-            self._go_to(i, episodes.function.mean)
-            self._begun.add(i)
-
-    def _go_to(self, i: int, mean: np.ndarray) -> None:
-        self._table[i * self._n_arms : (i + 1) * self._n_arms] = mean
-        if self._reveal_oracle:
-            self._best[i] = mean.max()
 
 
 def _family_of(recipe: EnvRecipe) -> TimeVaryingArms:

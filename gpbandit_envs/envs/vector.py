@@ -16,6 +16,7 @@ from gpbandit_envs.envs.bandit import as_points
 from gpbandit_envs.envs.episodes import Episodes, keeps_function, reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction
+from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.problem import Problem
 
 __all__ = ["BanditVectorEnv", "BoxVectorEnv", "FiniteArmVectorEnv"]
@@ -31,7 +32,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     Observations, rewards and information equal those of `SyncVectorEnv` over the same seeds bit for bit. It takes the
     keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
     environments share one problem description, which cannot hold initial data or rows of each: for `initial=` and
-    `rows=`, take `vectorization_mode="sync"`.
+    `rows=`, take `vectorization_mode="sync"`. Ids with contexts, or with functions that change,
+    have no native form: `gymnasium.make_vec` takes the other for them.
 
     Args:
         num_envs: Number of environments `N`.
@@ -49,9 +51,6 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         ValueError: if an argument is wrong.
     """
 
-    regret_changes = False
-    """Whether the regret of an action differs from step to step."""
-
     def __init__(
         self,
         num_envs: int,
@@ -67,7 +66,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ) -> None:
         if render_mode is not None:
             raise ValueError(f"render_mode: a native vector environment draws nothing, got {render_mode!r}")
-        for name, none, given in (("initial", 0, recipe.initial), ("rows", None, recipe.rows)):
+        refused = (("initial", 0, recipe.initial), ("rows", None, recipe.rows), ("offers", None, recipe.offers))
+        for name, none, given in refused:
             if given:
                 raise ValueError(
                     f"{name}: expected {none} in the native vector form, whose environments share one problem, got "
@@ -277,8 +277,8 @@ class FiniteArmVectorEnv(BanditVectorEnv):
     """`FiniteArmEnv`, `N` at a time; see `BanditVectorEnv`."""
 
     def __init__(self, num_envs: int, recipe: EnvRecipe, **kwargs: Any) -> None:
-        if not isinstance(recipe.family, ArmFamily):
-            raise TypeError(f"recipe: expected a family over finite arms, got {type(recipe.family).__name__}")
+        if not isinstance(recipe.family, ArmFamily) or isinstance(recipe.family, TimeVaryingArms):
+            raise TypeError(f"recipe: expected functions over arms that stay, got {type(recipe.family).__name__}")
         self._n_arms = len(recipe.family.arms)
         super().__init__(num_envs, recipe, gym.spaces.Discrete(self._n_arms), **kwargs)
         # A fixed function is stored once; drawn ones side by side, in one block for one gather.

@@ -65,24 +65,3 @@ def list_data() -> None:
     """List the data sets with their licences."""
     for name, description in datasets.cards().items():
         typer.echo(f"  {name}  ({description.licence})  {description.title}")
-
-
-@app.command("export")
-def export_tables(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets; by default all that may be shared.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder that gets one for each.")] = Path("build") / "data",
-) -> None:
-    """Write tables as CSV, each with the notice of its licence."""
-    from gpbandit_envs.datasets.export import export, exportable
-    from gpbandit_envs.datasets.loading import find
-
-    for name in names or exportable():
-        try:
-            card = find(name)
-            export(card.name, out / card.name)
-        except (ValueError, OSError, datasets.DataError) as error:
-            if names:
-                raise UserError(str(error)) from None
-            typer.echo(f"left out: {name}, {str(error).splitlines()[0]}")
-            continue
-        typer.echo(f"{out / card.name}")

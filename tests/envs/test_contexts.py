@@ -1,4 +1,4 @@
-"""Environments whose steps offer only some of the arms: what they offer, what regret is, and their vector form."""
+"""Environments whose steps offer only some of the arms: what they offer, and what regret is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 
 from gpbandit_envs import problem_of
 from gpbandit_envs.envs.contextual import ContextualArmEnv
@@ -17,11 +16,9 @@ from gpbandit_envs.offers import ContextOffers, SleepingOffers
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from tests.contracts.test_envs import as_json
 from tests.envs.catalogue import CONTEXTUAL, Case, params
-from tests.envs.test_vector import N, assert_same, pair
 
 cases = pytest.mark.parametrize("case", params(CONTEXTUAL))
 SMALL = CONTEXTUAL[0]
-MODES = list(AutoresetMode)
 
 
 def play(env: Any, steps: int, seed: int | None = 5) -> list[Any]:
@@ -233,56 +230,3 @@ def test_rendering_shows_the_regret_of_each_step() -> None:
     picture = env.unwrapped._rendering.picture(env.unwrapped)
     assert picture.regrets.sum() == pytest.approx(total)
     assert "RKHSContext" in env.render()
-
-
-# ---- the native vector form ----
-
-
-def _masks_of(info: dict[str, Any], before: np.ndarray) -> np.ndarray:
-    return np.where(info["_action_mask"][:, None], info["action_mask"], before)
-
-
-@cases
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
-def test_bit_identical_to_sync(case: Case, mode: AutoresetMode) -> None:
-    sync, native = pair(case, mode)
-    assert native.observation_space == sync.observation_space
-    assert native.single_action_space == sync.single_action_space
-    one, other = sync.reset(seed=[3, 1, 4, 159, 26]), native.reset(seed=[3, 1, 4, 159, 26])
-    assert_same(one, other)
-    rng = np.random.default_rng(0)
-    masks = other[1]["action_mask"]
-    for t in range(11):
-        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
-        one, other = sync.step(actions), native.step(actions)
-        assert_same(one, other, f"step {t}")
-        masks = _masks_of(other[4], masks)
-        if mode is AutoresetMode.DISABLED and one[3].any():
-            options = {"reset_mask": one[3]}
-            again = native.reset(options=dict(options))
-            assert_same(sync.reset(options=dict(options)), again)
-            masks = _masks_of(again[1], masks)
-
-
-def test_arms_stand_in_in_the_vector_form_too() -> None:
-    sync, native = pair(SMALL)
-    assert_same(sync.reset(seed=2), native.reset(seed=2))
-    for t in range(9):
-        actions = np.arange(N) * 6 + t
-        assert_same(sync.step(actions), native.step(actions), f"step {t}")
-
-
-def test_bad_input_to_the_vector_form() -> None:
-    _, native = pair(SMALL, unoffered="error")
-    with pytest.raises(gym.error.ResetNeeded):
-        native.step(np.zeros(N, np.int64))
-    _, info = native.reset(seed=0)
-    actions = info["action_mask"].argmax(axis=1)
-    actions[3] = info["action_mask"][3].argmin()
-    with pytest.raises(ValueError, match=rf"offers in environment 3 .* got {actions[3]}$"):
-        native.step(actions)
-    _, disabled = pair(SMALL, AutoresetMode.DISABLED, horizon=1)
-    _, info = disabled.reset(seed=0)
-    _, *_, info = disabled.step(info["action_mask"].argmax(axis=1))
-    with pytest.raises(gym.error.ResetNeeded, match="are over"):
-        disabled.step(info["action_mask"].argmax(axis=1))
