@@ -33,9 +33,8 @@ _LOG = logging.getLogger(__name__)
 _LOCK_TIMEOUT_S = 3_600.0
 _PIP_TIMEOUT_S = 1_800
 _WEB_TIMEOUT_S = 30
-_TRIES = 5
+_TRIES = 4
 _FIRST_WAIT_S = 1.0  # doubled after every try, each between a half and the whole of it, so that processes disperse
-_LONGEST_WAIT_S = 60.0  # whatever a server asks for
 _cached_only: contextvars.ContextVar[bool] = contextvars.ContextVar("cached_only", default=False)
 _failed: contextvars.ContextVar[dict[tuple[str, str, Source], SourceUnavailableError] | None] = contextvars.ContextVar(
     "failed", default=None
@@ -128,7 +127,6 @@ def _fetch_from(source: Source, card: Card, file: DataFile, all_cards: Iterable[
                 raise
             # Without the lock, so that another process may be luckier meanwhile.
             wait = _FIRST_WAIT_S * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
-            wait = min(max(wait, getattr(fault, "after", 0.0)), _LONGEST_WAIT_S)
             _LOG.warning(
                 "%s from %s: %s; trying again in %.0f s (try %d of %d)",
                 *(what, source, fault, wait, attempt + 1, _TRIES),
@@ -218,9 +216,7 @@ def _download_from_web(source: WebAddress, file: DataFile, folder: Path) -> Path
     except requests.HTTPError as failure:
         answer: Any = failure.response
         answer.close()  # pooch leaves its socket open, and the error is kept
-        after = answer.headers.get("Retry-After", "")
-        seconds = float(after) if after.isdecimal() else 0.0  # the other form is a date
-        raise SourceUnavailableError(_line(failure), again=answer.status_code in _BUSY, after=seconds) from failure
+        raise SourceUnavailableError(_line(failure), again=answer.status_code in _BUSY) from failure
     except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as failure:
         raise SourceUnavailableError(_line(failure), again=not _is_unknown_host(failure)) from failure
     except (requests.RequestException, OSError) as failure:
@@ -320,11 +316,8 @@ def _locked_folder(name: str) -> Iterator[Path]:
         for left in partial.glob(f"{name}-*"):
             shutil.rmtree(left, ignore_errors=True)
         # A new name each time: the pip of a killed process may still be writing to the old folder.
-        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=partial))
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=partial, ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
     finally:
         lock.release()
 

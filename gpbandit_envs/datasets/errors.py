@@ -34,10 +34,8 @@ class SourceUnavailableError(DataError):
     Args:
         reason: Why, in one line.
         again: Whether it may deliver a little later.
-        after: Seconds that it asks to be left alone.
     """
 
-    def __init__(self, reason: str, *, again: bool = False, after: float = 0.0) -> None:
+    def __init__(self, reason: str, *, again: bool = False) -> None:
         super().__init__(reason)
         self.again = again
-        self.after = after

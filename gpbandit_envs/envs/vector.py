@@ -32,8 +32,8 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     Observations, rewards and information equal those of `SyncVectorEnv` over the same seeds bit for bit. It takes the
     keywords of the id, `max_episode_steps` and `autoreset_mode` (`"NextStep"`, `"SameStep"` or `"Disabled"`). Its
     environments share one problem description, which cannot hold initial data or rows of each: for `initial=` and
-    `rows=`, take `vectorization_mode="sync"`. Ids with contexts, or with functions that change,
-    have no native form: `gymnasium.make_vec` takes the other for them.
+    `rows=`, take `vectorization_mode="sync"`. Ids with contexts, or with functions that change, have no native form:
+    `gymnasium.make_vec` takes the other for them.
 
     Args:
         num_envs: Number of environments `N`.
