@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -296,9 +297,10 @@ def holdout(
         say(f"NOT {text}")
     for row in result.rows:
         say(f"{'NOT' if row.worse else 'ok '} {row}{'' if row.submitted else ' (row of the board)'}")
-    scored = [(row.agent, row.score) for row in result.rows if row.score is not None]
-    for agent, score in sorted(scored, key=lambda one: one[1].rank):
-        say(f"{'ok ' if score.agrees else 'NOT'} {agent}: {score}")
+    if is_board:
+        for where, by in (("record", "recorded"), ("hold-out", "anew")):
+            ordered = ", ".join(row.agent for row in sorted(result.rows, key=attrgetter(by)))
+            say(f"from the least regret on {where}: {ordered}")
     say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")
     if not is_board and (result.failed or any(row.worse for row in result.rows if row.submitted)):
         raise typer.Exit(_DIFFERS)

@@ -14,13 +14,12 @@ through the same test, as a check of the instrument.
 
 Where the function is the same under every seed, as in a table, hold-out draws other noise and nothing else.
 
-Of a board alone, its leading rows, those of the least mean rank, have scores and ranks by them besides, on record and
-on hold-out: how far their order is one of the public instances.
+Of a board alone its leading rows play, those of the least mean rank: their order on record and on hold-out says how far
+it is one of the public instances.
 """
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -34,9 +33,7 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board
 from leaderboards.publish.submission import Submission
-from leaderboards.score.criteria import board_scores
 from leaderboards.score.rankings import class_rankings, task_classes, task_ranking
-from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import REFERENCES, summarise
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
@@ -44,7 +41,7 @@ from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "HoldoutScore", "play_holdout", "worse"]
+__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "play_holdout", "worse"]
 
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
@@ -61,48 +58,6 @@ Scores = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class HoldoutScore:
-    """Score from 0 to 100 and rank by it of a row of a board, among those that are played anew.
-
-    Attributes:
-        recorded: Score on record, with its interval on these tasks.
-        anew: Score on hold-out, likewise.
-        rank: Rank on record, 1 for the best.
-        rank_anew: Rank on hold-out.
-    """
-
-    recorded: Interval
-    anew: Interval
-    rank: int
-    rank_anew: int
-
-    @property
-    def difference(self) -> Interval:
-        """Score on hold-out less that on record, both of which are estimates on the same tasks."""
-        estimate = self.anew.estimate - self.recorded.estimate
-        half = math.hypot(_half_width(self.anew), _half_width(self.recorded))
-        return Interval(estimate, estimate - half, estimate + half, self.anew.n + self.recorded.n)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the interval of the difference holds 0."""
-        return not (self.difference.low > 0 or self.difference.high < 0)
-
-    def __str__(self) -> str:
-        found = self.difference
-        ends = f" ({found.low:+.1f} to {found.high:+.1f})" if found.is_known else ""
-        return (
-            f"{self.rank_anew} on hold-out, {self.rank} on record; score {self.anew.estimate:.1f}, "
-            f"{self.recorded.estimate:.1f} on record: {found.estimate:+.1f}{ends}"
-        )
-
-
-def _half_width(interval: Interval) -> float:
-    """Of an interval of scores, of which none is above 100: the lower half."""
-    return interval.estimate - interval.low
-
-
-@dataclass(frozen=True)
 class HoldoutRow:
     """An agent on record and on hold-out.
 
@@ -113,7 +68,6 @@ class HoldoutRow:
         anew: The same on hold-out.
         environments: Number of environments.
         p: One-sided p-value of "scores on hold-out are no worse".
-        score: Its score and rank on both, of a board that is played alone.
     """
 
     agent: str
@@ -122,7 +76,6 @@ class HoldoutRow:
     anew: float
     environments: int
     p: float
-    score: HoldoutScore | None = None
 
     @property
     def worse(self) -> bool:
@@ -162,25 +115,6 @@ def _drawn(suite: Suite, tasks: Mapping[str, RunSpec], seed: int, repetitions: i
     ]
 
 
-def _scored(board: Board, anew: Store, agents: Sequence[str]) -> dict[str, HoldoutScore]:
-    """Scores and ranks among agents that were played anew; of none where a task has no scores on either side."""
-    before, now = board_scores(summarise(board, n_points=2)), board_scores(summarise(anew, n_points=2))
-    if before is None or now is None:
-        return {}
-    where = {name: (before.row(name), now.row(name)) for name in agents}
-    there = {name: (i, j) for name, (i, j) in where.items() if i is not None and j is not None}
-    on_record = {name: before.narrow[i] for name, (i, _) in there.items()}
-    on_holdout = {name: now.narrow[j] for name, (_, j) in there.items()}
-
-    def rank(scores: Mapping[str, Interval], name: str) -> int:
-        return 1 + sum(other.estimate > scores[name].estimate for other in scores.values())
-
-    return {
-        name: HoldoutScore(on_record[name], on_holdout[name], rank(on_record, name), rank(on_holdout, name))
-        for name in there
-    }
-
-
 def play_holdout(
     board: Board,
     scratch: Path,
@@ -191,9 +125,6 @@ def play_holdout(
     leaders: int = LEADERS,
 ) -> Holdout:
     """Play submitted agents, and leading rows of their board, on instances of a root seed that is drawn now.
-
-    Of a board alone the rows have scores and ranks as well: they say how far the order of the leaders is one of the
-    public instances, on which somebody may have tuned.
 
     Args:
         board: The board.
@@ -228,7 +159,6 @@ def play_holdout(
         run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]
     before, now = _regrets(dict.fromkeys((on_record, board)), agents), _regrets([anew], agents)
-    scores = {} if submission is not None else _scored(board, anew, [row.label for row in rows])
     found = []
     for agent in agents:
         one, other = (_shares(regrets, agent, rows) for regrets in (before, now))
@@ -236,8 +166,7 @@ def play_holdout(
         if there:
             one, other = ({env: shares[env] for env in there} for shares in (one, other))
             means = [float(np.mean([shares.mean() for shares in side.values()])) for side in (one, other)]
-            p, score = worse(one, other), scores.get(agent.label)
-            found.append(HoldoutRow(agent.label, agent.key in own, means[0], means[1], len(there), p, score))
+            found.append(HoldoutRow(agent.label, agent.key in own, means[0], means[1], len(there), worse(one, other)))
         elif agent.key in own and not failed:
             raise StoreError(f"{agent.label}: no environment with {_FEWEST} or more scores on record and on hold-out")
     return Holdout(seed, tuple(found), tuple(failed))
