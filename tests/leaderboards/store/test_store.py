@@ -23,7 +23,7 @@ from leaderboards.store import store as stores
 from leaderboards.store.intact import open_json, seal_json, set_aside
 from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
 from leaderboards.store.origin import origin
-from leaderboards.store.run_file import FileError, read_kept, read_runs, read_traced, rows_in, write_table
+from leaderboards.store.run_file import read_kept, read_traced, write_table
 from leaderboards.store.store import Store, StoreError, SuiteLostError
 from tests.leaderboards import folders
 from tests.leaderboards.folders import stacked
@@ -226,23 +226,6 @@ def test_a_damaged_file_is_set_aside_and_named(
     # Its run is played again.
     store.write(record(0))
     assert len(store.done_keys()) == 2
-
-
-def test_no_damage_is_another_error(store: Store) -> None:
-    store.write(record(0))
-    path = only_file(store)
-    whole = path.read_bytes()
-    rng = np.random.default_rng(0)
-    found = 0
-    for place in rng.integers(len(whole), size=400):
-        data = bytearray(whole)
-        data[place] ^= 1 << int(rng.integers(8))
-        path.write_bytes(data)
-        try:
-            rows_in(path, read_runs(path))
-        except FileError:
-            found += 1
-    assert found == 400
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE])
