@@ -21,7 +21,7 @@ from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import check_as_made, describe_agent, describe_env, horizon_of
 from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.spec import RunSpec
-from leaderboards.score.statistics import LEVEL, Interval, mean_interval, proportion
+from leaderboards.score.statistics import Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary
 from leaderboards.store.store import Store
 
@@ -33,7 +33,6 @@ __all__ = [
     "audit_band",
     "audit_reports",
     "band_report",
-    "proportion",
 ]
 
 Named = str | tuple[str, Mapping[str, Any]]
@@ -56,8 +55,6 @@ class BandReport:
         kind: What the width is: proven, Bayesian, unproven or tuned; "" if it is not known.
         theorem: Source of the theorem behind the width; "" without one.
         refuted: Repetitions in which the data refuted the norm, the noise or the kernel that the agent was given.
-        over_conic: Half-width at the end over that of CMM, the tightest band on the same assumptions: mean over
-            repetitions; None where it was not measured.
     """
 
     checkpoints: pd.DataFrame
@@ -67,7 +64,6 @@ class BandReport:
     kind: str = ""
     theorem: str = ""
     refuted: int = 0
-    over_conic: Interval | None = None
 
     @property
     def setting(self) -> str:
@@ -78,17 +74,17 @@ class BandReport:
     def __len__(self) -> int:
         return int(self.checkpoints["repetition"].nunique())
 
-    def coverage(self, level: float = LEVEL) -> Interval:
+    def coverage(self) -> Interval:
         """Fraction of repetitions without any violation, with the Clopper-Pearson interval."""
         held = self.checkpoints.groupby("repetition")["violations"].max() == 0
-        return proportion(int(held.sum()), len(held), level)
+        return proportion(int(held.sum()), len(held))
 
     @property
     def passes(self) -> bool | None:
         """Whether the coverage `1 - delta` is still possible after what was seen; None without a delta."""
         return None if self.delta is None else self.coverage().high >= 1 - self.delta
 
-    def conservativeness(self, level: float = LEVEL) -> Interval:
+    def conservativeness(self) -> Interval:
         """Stated over required width: the geometric mean over repetitions of `1 / max required_scaling`.
 
         The interval is Student's on logarithms. It is 0 for a band without width and infinite for an exact one; with
@@ -98,10 +94,10 @@ class BandReport:
         with np.errstate(divide="ignore"):
             ratio = 1 / required
         if not (np.isfinite(ratio).all() and (ratio > 0).all()):
-            return Interval(float(np.median(ratio)), np.nan, np.nan, len(ratio), level)
-        on_logs = mean_interval(np.log(ratio), level)
+            return Interval(float(np.median(ratio)), np.nan, np.nan, len(ratio))
+        on_logs = mean_interval(np.log(ratio))
         low, estimate, high = np.exp([on_logs.low, on_logs.estimate, on_logs.high])
-        return Interval(float(estimate), float(low), float(high), len(ratio), level)
+        return Interval(float(estimate), float(low), float(high), len(ratio))
 
     @property
     def most_violations(self) -> float:
@@ -191,7 +187,6 @@ def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandR
     facts = banded[0].facts
     columns = ["repetition", "t", "violations", "required_scaling", "half_width"]
     refuted = sum(audit.facts.refuted for audit in banded)
-    over = [audit.facts.over_conic for audit in banded if audit.facts.over_conic is not None]
     return BandReport(
         rows[columns],
         delta or facts.delta,
@@ -200,7 +195,6 @@ def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandR
         facts.kind,
         facts.theorem,
         refuted,
-        mean_interval(np.array(over)) if over else None,
     )
 
 

@@ -7,17 +7,15 @@ the replay is compared with the stored one, and `AuditFacts.differs` says where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.conic import conic_band
 from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, informative, sketch_accuracy
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import IncompatibleError
@@ -29,7 +27,7 @@ from leaderboards.score.theory import MOST_PULLS, bound_at
 from leaderboards.store.kept import BandFacts
 from leaderboards.verify.verify import compare
 
-__all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "RunAudit", "audit_run", "replayed"]
+__all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "RunAudit", "audit_run"]
 
 CHECKPOINTS = 30
 """Default number of checkpoints of a run."""
@@ -42,27 +40,6 @@ class ReplayError(Exception):
     """A run cannot be replayed; the text says why."""
 
 
-@contextmanager
-def replayed(spec: RunSpec) -> Iterator[Loop]:
-    """The run `spec` again, before its first turn; its environment is closed in the end.
-
-    Raises:
-        ReplayError: if the spec describes objects, or agent and environment do not fit.
-        Exception: whatever building either side raises.
-    """
-    if not spec.rebuildable:
-        raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
-    with one_blas_thread():
-        try:
-            loop = begin(spec)
-        except IncompatibleError as error:
-            raise ReplayError(str(error)) from None
-        try:
-            yield loop
-        finally:
-            loop.env.close()
-
-
 @dataclass(frozen=True, kw_only=True)
 class AuditFacts(BandFacts):
     """What is true of an audited run as a whole.
@@ -73,8 +50,6 @@ class AuditFacts(BandFacts):
         on_box: Whether they are points of a box.
         sampled: Arms at which sketched and exact variances were compared.
         differs: Where the replay left the stored trace; "" if nowhere.
-        over_conic: Half-width of the band at the end over that of CMM, the tightest one on the same assumptions:
-            geometric mean over sampled arms; None where it was not measured.
     """
 
     no_sketch: Text
@@ -82,7 +57,6 @@ class AuditFacts(BandFacts):
     on_box: bool
     sampled: int
     differs: Text
-    over_conic: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +80,6 @@ def audit_run(
     checkpoints: int = CHECKPOINTS,
     sampled: int = SAMPLED,
     stored: pd.DataFrame | None = None,
-    conic: int = 0,
 ) -> RunAudit:
     """Play the run `spec` again and measure the agent at log-spaced checkpoints.
 
@@ -115,32 +88,35 @@ def audit_run(
         checkpoints: How many, at least 2; every evaluation is one if there are no more.
         sampled: At how many arms variances are compared; on a box, at how many points the band is.
         stored: The run's trace, to be compared with the replay.
-        conic: At how many arms the band at the end is compared with that of CMM, which needs CVXPY; 0 for none.
 
     Raises:
-        ImportError: if CVXPY is asked for and not installed.
         ReplayError: if the run cannot be played again.
         ValueError: if a number is out of range, or what the agent predicts is no band.
     """
-    with replayed(spec) as loop:
-        audit = Audit(spec, checkpoints, sampled, conic)
-        audit.begins(loop)
-        while not loop.finished:
-            loop.turn()
-            audit.turned(loop)
-        differs = compare(stored, loop.trace.frame(loop.t)) if stored is not None else None
-        return audit.result(loop, differs or "")
+    if not spec.rebuildable:
+        raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
+    with one_blas_thread():
+        try:
+            loop = begin(spec)
+        except IncompatibleError as error:
+            raise ReplayError(str(error)) from None
+        with closing(loop.env):
+            audit = Audit(spec, checkpoints, sampled)
+            audit.begins(loop)
+            while not loop.finished:
+                loop.turn()
+                audit.turned(loop)
+            differs = compare(stored, loop.trace.frame(loop.t)) if stored is not None else None
+            return audit.result(loop, differs or "")
 
 
 class Audit:
-    """The audit of a run that is being played; a `leaderboards.play.record.Watch`.
+    """The audit of a run that is being played.
 
     Args:
         spec: The run.
         checkpoints: How many, at least 2; every evaluation is one if there are no more.
         sampled: At how many arms variances are compared; on a box, at how many points the band is.
-        conic: At how many arms the band at the end is compared with that of CMM, which needs CVXPY; 0 for none.
-        keep: What is done with the audit in the end; None for nothing.
 
     Attributes:
         times: The log-spaced checkpoints.
@@ -149,18 +125,11 @@ class Audit:
         ValueError: if a number is out of range.
     """
 
-    def __init__(
-        self,
-        spec: RunSpec,
-        checkpoints: int = CHECKPOINTS,
-        sampled: int = SAMPLED,
-        conic: int = 0,
-        keep: Callable[[RunAudit], object] | None = None,
-    ) -> None:
+    def __init__(self, spec: RunSpec, checkpoints: int = CHECKPOINTS, sampled: int = SAMPLED) -> None:
         if checkpoints < 2 or sampled < 1:
             raise ValueError(f"checkpoints, sampled: expected at least 2 and 1, got {checkpoints!r} and {sampled!r}")
         self.times = subsample_times(spec.horizon, checkpoints, "log")
-        self._spec, self._sampled, self._conic, self._keep = spec, sampled, conic, keep
+        self._spec, self._sampled = spec, sampled
         self._rows: list[dict[str, float]] = []
         self._due = self.times.tolist()
 
@@ -189,12 +158,6 @@ class Audit:
         row = {"t": loop.t, "bytes": held_bytes(agent), **band_violations(band, f), "informative": informative(band, f)}
         self._rows.append({**row, **sketch_accuracy(agent.sketch(), self._arms)})
 
-    def ends(self, loop: Loop) -> None:
-        """Keep the audit; called after the last turn."""
-        found = self.result(loop)
-        if self._keep is not None:
-            self._keep(found)
-
     def result(self, loop: Loop, differs: str = "") -> RunAudit:
         """The audit of the run so far.
 
@@ -203,8 +166,7 @@ class Audit:
             differs: Where it left a stored trace.
         """
         agent, problem, no_band = loop.agent, loop.problem, self._no_band
-        guarantee, conic = agent.band_guarantee(), self._conic
-        over_conic, contradiction = _over_conic(loop, self._arms[:conic]) if conic and not no_band else (None, False)
+        guarantee = agent.band_guarantee()
         bound, regret = regret_and_bound(loop)
         facts = AuditFacts(
             width="" if no_band else guarantee.width,
@@ -218,8 +180,7 @@ class Audit:
             differs=differs,
             kind=guarantee.kind if guarantee.width and not no_band else "",
             theorem="" if no_band else guarantee.theorem,
-            refuted=guarantee.refuted or contradiction,
-            over_conic=over_conic,
+            refuted=guarantee.refuted,
             regret_bound=bound,
             regret_held=None if bound is None or regret is None else regret <= bound,
             every_turn=len(self.times) == self._spec.horizon,
@@ -235,33 +196,6 @@ def regret_and_bound(loop: Loop) -> tuple[float | None, float | None]:
     regret = loop.trace.frame(t)["regret"].to_numpy(np.float64)
     bound = bound_at(loop.agent, problem, t).bound
     return bound, float(regret.sum()) if np.isfinite(regret).all() else None
-
-
-def _over_conic(loop: Loop, arms: Int[np.ndarray, " p"]) -> tuple[float | None, bool]:
-    """Half-width of the band over that of CMM at `arms`, and whether no function meets the constraints of CMM."""
-    agent, problem = loop.agent, loop.problem
-    guarantee = agent.band_guarantee()
-    norm = guarantee.norm_bound or guarantee.norm_factor * (problem.norm_bound or 0.0)
-    if len(arms) == 0 or guarantee.delta is None or not norm or problem.kernel is None or not problem.noise_std:
-        return None, False
-    assert problem.arms is not None
-    trace = loop.trace.frame(loop.t)
-    known = trace["reward"].notna().to_numpy()
-    found = conic_band(
-        problem.kernel,
-        problem.arms[trace["action"].to_numpy(np.int64)[known]],
-        trace["reward"].to_numpy(np.float64)[known],
-        problem.arms[arms],
-        lam=problem.noise_std**2,
-        noise_std=problem.noise_std,
-        norm_bound=norm,
-        delta=guarantee.delta,
-    )
-    band = agent.predict(problem.arms[arms])
-    if found is None or band is None:
-        return None, found is None
-    half = 0.5 * (found[1] - found[0])
-    return float(np.exp(np.log(band[1] / half).mean())), False
 
 
 def _audited_points(

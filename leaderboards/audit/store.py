@@ -206,31 +206,31 @@ class AuditWatcher:
             checkpoints = spec.horizon
         audits = AuditStore(self.directory)
         audits.path(spec.key).unlink(missing_ok=True)  # of an earlier play, perhaps by other code
-        return _Careful(Audit(spec, checkpoints, self.sampled, keep=audits.write))
+        return _Careful(Audit(spec, checkpoints, self.sampled), audits.write)
 
 
 class _Careful:
     """An audit that costs no run: if it fails, it is given up with a warning, and `gpbandit audit` says why."""
 
-    def __init__(self, audit: Audit) -> None:
-        self._audit: Audit | None = audit
+    def __init__(self, audit: Audit, keep: Callable[[RunAudit], object]) -> None:
+        self._audit, self._keep, self._is_lost = audit, keep, False
 
     def begins(self, loop: Loop) -> None:
-        self._try(lambda audit: audit.begins(loop))
+        self._try(self._audit.begins, loop)
 
     def turned(self, loop: Loop) -> None:
-        self._try(lambda audit: audit.turned(loop))
+        self._try(self._audit.turned, loop)
 
     def ends(self, loop: Loop) -> None:
-        self._try(lambda audit: audit.ends(loop))
+        self._try(lambda loop: self._keep(self._audit.result(loop)), loop)
 
-    def _try(self, look: Callable[[Audit], None]) -> None:
-        if self._audit is None:
+    def _try(self, look: Callable[[Loop], object], loop: Loop) -> None:
+        if self._is_lost:
             return
         try:
-            look(self._audit)
+            look(loop)
         except Exception as error:  # a band of someone else's agent may be anything
-            self._audit = None
+            self._is_lost = True
             _log.warning("an audit is given up: %s", reason_of(error))
 
 
@@ -240,7 +240,6 @@ def audit_runs(
     workers: int = 1,
     checkpoints: int = CHECKPOINTS,
     sampled: int = SAMPLED,
-    conic: int = 0,
 ) -> Iterator[AuditOutcome]:
     """Audit the runs `keys` and keep the audits; yields how each went, as they end.
 
@@ -250,17 +249,16 @@ def audit_runs(
         workers: Processes; 1 works in this one.
         checkpoints: How many a run has.
         sampled: At how many arms variances are compared.
-        conic: At how many arms bands are compared with that of CMM; 0 for none.
 
     Raises:
         OSError: if an audit cannot be written.
         ExecutorError: if a worker dies; what was audited before is kept.
     """
-    audit = functools.partial(_audit_one, store.directory, checkpoints=checkpoints, sampled=sampled, conic=conic)
+    audit = functools.partial(_audit_one, store.directory, checkpoints=checkpoints, sampled=sampled)
     return in_processes(audit, keys, workers, "audited a run")
 
 
-def _audit_one(directory: Path, key: str, *, checkpoints: int, sampled: int, conic: int) -> AuditOutcome:
+def _audit_one(directory: Path, key: str, *, checkpoints: int, sampled: int) -> AuditOutcome:
     load_plugins()
     store = Store(directory)
     try:
@@ -271,7 +269,7 @@ def _audit_one(directory: Path, key: str, *, checkpoints: int, sampled: int, con
     if away is not None:
         return AuditOutcome(key, away)
     try:
-        audit = audit_run(store.spec(key), checkpoints, sampled, trace, conic)
+        audit = audit_run(store.spec(key), checkpoints, sampled, trace)
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
         return AuditOutcome(key, reason_of(error))
     AuditStore(directory).write(audit)

@@ -25,7 +25,6 @@ from typing import Literal
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
-from gpbandit_envs.arguments import as_number
 from leaderboards.score.statistics import clopper_pearson
 
 __all__ = [
@@ -66,20 +65,11 @@ class Count:
         violated: In how many some mean was outside the band, or nobody looked, at least 0.
         runs: How many there are, at least 1.
         claims: Whether the row's theorem applies to the task.
-
-    Raises:
-        ValueError: if the numbers make no sense.
     """
 
     violated: int
     runs: int
     claims: bool
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.violated <= self.runs or self.runs < 1:
-            raise ValueError(
-                f"violated, runs: expected 0 <= violated <= runs >= 1, got {self.violated} and {self.runs}"
-            )
 
 
 @dataclass(frozen=True)
@@ -118,13 +108,8 @@ def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> 
 @functools.cache
 def most_violated(runs: int, delta: float, tasks: int, significance: float = SIGNIFICANCE) -> int:
     """Largest number of violated runs on a task that does not refute a row, when `tasks` decide."""
-    # The tail P(X >= k + 1) is to be at least significance / tasks.
-    k = int(scipy.stats.binom.isf(significance / tasks, runs, delta))
-    while k > 0 and scipy.stats.binom.sf(k - 1, runs, delta) < significance / tasks:
-        k -= 1
-    while k < runs and scipy.stats.binom.sf(k, runs, delta) >= significance / tasks:
-        k += 1
-    return k
+    tails = scipy.stats.binom.sf(np.arange(-1, runs), runs, delta)  # P(X >= k) of each k
+    return int(np.flatnonzero(tails >= significance / tasks)[-1])
 
 
 def most_confirmed(runs: int, delta: float) -> int:
@@ -147,13 +132,7 @@ def judge(counts: Mapping[str, Count], delta: float, tasks: int) -> Verdict:
         counts: Runs by the label of the task, of the tasks that decide; empty for a row without a band.
         delta: Failure probability that it is held to, in (0, 1).
         tasks: How many tasks decide, at least as many as there are counts.
-
-    Raises:
-        ValueError: if `delta` or `tasks` is out of range.
     """
-    delta = as_number("delta", delta, "a probability in (0, 1)", lambda p: 0 < p < 1)
-    if tasks < max(len(counts), 1):
-        raise ValueError(f"tasks: expected at least {max(len(counts), 1)}, the tasks of the counts, got {tasks!r}")
     if not counts:
         return Verdict("no band", (), 0, 0, float("nan"), ())
     claimed = tuple(task for task, count in counts.items() if count.claims)

@@ -15,8 +15,13 @@ import numpy as np
 import typer
 
 from gpbandit_envs.arguments import did_you_mean
-from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board
-from leaderboards.audit.guarantee_rows import GuaranteeRow, guarantee_rows, kept_words
+from leaderboards.audit.guarantees import (
+    GuaranteeBoard,
+    GuaranteeRow,
+    guarantee_board,
+    guarantee_rows,
+    kept_words,
+)
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite

@@ -15,7 +15,6 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from leaderboards.audit.conic import require_cvxpy
 from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
@@ -53,7 +52,7 @@ def page(
     against: Annotated[
         str | None,
         typer.Option(
-            help="Rank the runs of the folder among those of this board: its name, path or address, or `board` for "
+            help="Rank the runs of the folder among those of this board: its name or path, or `board` for "
             "the board of the suite. By default the board that the folder was played against."
         ),
     ] = None,
@@ -310,20 +309,11 @@ def audit(
         int,
         typer.Option(min=1, help="Sampled arms at which sketched and exact variances are compared; points of a box."),
     ] = SAMPLED,
-    conic: Annotated[
-        int,
-        typer.Option(min=0, help="Arms at which bands are compared with the tightest one, by CVXPY (extra `conic`)."),
-    ] = 0,
     again: Annotated[bool, typer.Option("--again", help="Also runs that have an audit.")] = False,
     workers: Workers = WORKERS,
     yes: Yes = False,
 ) -> None:
     """Play runs again and audit their confidence bands, sketches and memory; `gpbandit page` then shows it."""
-    if conic:
-        try:
-            require_cvxpy()
-        except ImportError as error:
-            raise UserError(str(error)) from None
     with user_errors(directory):
         store = Store(results_folder(directory))
         with option_errors("row"):
@@ -336,7 +326,7 @@ def audit(
         ask_to_run([store.spec(key) for key in todo], yes)
         load_plugins()
         with Progress(console=Console(stderr=True), transient=True) as progress:
-            audits = audit_runs(store, todo, workers, checkpoints, arms, conic)
+            audits = audit_runs(store, todo, workers, checkpoints, arms)
             outcomes = list(progress.track(audits, len(todo), description="runs audited"))
         _report_audits(store, outcomes, len(keys) - len(todo))
     if any(outcome.error for outcome in outcomes):

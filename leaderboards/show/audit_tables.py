@@ -33,7 +33,6 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
         return task_row(site, pair[0], cells) if task is None else agent_row(site, pair[1], cells)
 
     bands = {pair: report.band for pair, report in reports.items() if report.band is not None}
-    conic = any(band.over_conic is not None for band in bands.values())
     sketched = any(report.sketch is not None for report in reports.values())
     runs = [audit for report in reports.values() for audit in report.audits]
     return {
@@ -42,10 +41,9 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
         "differing": sum(report.differing for report in reports.values()),
         "on_box": any(audit.facts.on_box for audit in runs),
         "sampled": max(audit.facts.sampled for audit in runs),
-        "bands": [row(pair, _band_cells(band, conic)) for pair, band in bands.items()],
+        "bands": [row(pair, _band_cells(band)) for pair, band in bands.items()],
         "costs": [row(pair, _cost_cells(site, pair, report, sketched)) for pair, report in reports.items()],
         "sketched": sketched,
-        "conic": conic,
         "alpha": f"{ALPHA:g}",
         "bandless": _bandless(reports, task is not None),
     }
@@ -106,8 +104,8 @@ def _theorem(band: BandReport) -> str:
     return text
 
 
-def _band_cells(band: BandReport, conic: bool) -> list[TableCell]:
-    """Width, nominal and observed coverage, verdict, width over what is required and over CMM's, what was outside."""
+def _band_cells(band: BandReport) -> list[TableCell]:
+    """Width, nominal and observed coverage, verdict, width over what is required, what was outside."""
     first, most, delta, verdict = band.first_violation(), band.most_violations, band.delta, _verdict(band)
     if delta is None:
         nominal = TableCell("none", why="the agent states no probability of failure")
@@ -122,7 +120,6 @@ def _band_cells(band: BandReport, conic: bool) -> list[TableCell]:
         replace(share_cell(band.coverage(), band.refuted), why=what),
         TableCell(verdict, verdict, why=_theorem(band), css=f"status {_CSS.get(verdict, 'skipped')}"),
         _factor_cell(band.conservativeness()),
-        *([TableCell(NONE) if band.over_conic is None else _factor_cell(band.over_conic)] if conic else []),
         TableCell(number(most) if most else "0", most),
         TableCell("never") if first is None else TableCell(f"{first:,.0f}", first),
     ]

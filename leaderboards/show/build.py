@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.audit.guarantee_board import guarantee_board
+from leaderboards.audit.guarantees import guarantee_board
 from leaderboards.audit.report import audit_reports
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.score.summary import summarise

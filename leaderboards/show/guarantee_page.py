@@ -8,8 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from leaderboards.audit.guarantee_board import GuaranteeBoard, Price, ValidList, ValidRow
-from leaderboards.audit.guarantee_rows import Cell, GuaranteeRow
+from leaderboards.audit.guarantees import Cell, GuaranteeBoard, GuaranteeRow, Price, ValidList, ValidRow
 from leaderboards.audit.validity import NEAR, most_violated
 from leaderboards.show import palette
 from leaderboards.show.format import NONE, between, number

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from gpbandit_envs.datasets import FetchError
-from leaderboards.audit.guarantee_board import GuaranteeBoard
+from leaderboards.audit.guarantees import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.criteria import BoardScores, alike, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import agents
 from agents import Feedback, Pending
 from agents.core.widths import AnalyticMixture, InformationGain, WidthContext
-from agents.exact.dual_mixture import DualArms, DualMixture
+from agents.exact.dual_mixture import DualArms, DualMixture, Evidence, intersection
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernels import Kernel
@@ -328,3 +329,49 @@ def test_amm_is_below_the_theorem_for_any_numbers() -> None:
         gain, lam, xi, F = 10 ** rng.uniform(-3, 3, 4)
         context = context_of(gain, lam, xi, F)
         assert AnalyticMixture()(context) < InformationGain()(context)
+
+
+def largest(kernel: Kernel, X: np.ndarray, y: np.ndarray, point: np.ndarray, sign: float, r: float, F: float) -> float:
+    """The largest `sign * f` in the ellipsoid of the data and the ball of the norm."""
+    every = np.vstack([X, point])
+    L = np.linalg.cholesky(kernel(every, every) + 1e-9 * np.eye(len(every)))
+    held = [
+        {"type": "ineq", "fun": lambda v: F**2 - v @ v, "jac": lambda v: -2 * v},
+        {
+            "type": "ineq",
+            "fun": lambda v: r**2 - np.sum((L[:-1] @ v - y) ** 2),
+            "jac": lambda v: -2 * L[:-1].T @ (L[:-1] @ v - y),
+        },
+    ]
+    found = minimize(
+        lambda v: -sign * L[-1] @ v, np.zeros(len(L)), jac=lambda _: -sign * L[-1], method="SLSQP", constraints=held,
+        options={"maxiter": 2_000, "ftol": 1e-11},
+    )  # fmt: skip
+    assert found.success, found.message
+    return -sign * float(found.fun)
+
+
+@pytest.mark.parametrize("kernel", [SE(0.2), Matern(0.4)], ids=repr)
+@pytest.mark.parametrize("n", [1, 12])
+def test_the_intersection_of_all_multipliers_is_cmm(kernel: Kernel, n: int) -> None:
+    """Strong duality: CMM is DMM on a grid of all regularisers."""
+    lam, xi, F, delta = 0.01, 0.1, 1.5, 0.05
+    rng = np.random.default_rng(0)
+    X, C, w = rng.random((25, 2)), rng.random((9, 2)), rng.standard_normal(9)
+    f = kernel(X, C) @ w * (F / np.sqrt(w @ kernel(C, C) @ w))
+    y = f[:n] + xi * rng.standard_normal(n)
+    band = DualMixture(tuple(np.geomspace(1e-3, 1e5, 400).tolist()))
+    dual = DualArms(ExactPosterior(kernel, X, lam), band.grid)
+    for arm, value in enumerate(y.tolist()):
+        for posterior in dual.posteriors:
+            posterior.update_one(arm, value)
+    gain = dual.posteriors[0].information_gain
+    context = WidthContext(t=n + 1, n_arms=25, lam=lam, noise_std=xi, norm_bound=F, delta=delta, information_gain=gain)
+    dual_band = band.band(context, Evidence(dual.misfits()), ())
+    lower, upper = intersection(((p.mean, p.variance) for p in dual.posteriors), dual_band)
+    A = kernel(X[:n], X[:n]) + lam * np.eye(n)
+    gain = 0.5 * (np.linalg.slogdet(A)[1] - n * np.log(lam))
+    r = np.sqrt(lam * y @ np.linalg.solve(A, y) + xi**2 * (2 * gain + 2 * np.log(1 / delta)))
+    for i in range(n, 25, 3):
+        ends = [largest(kernel, X[:n], y, X[i], sign, r, F) for sign in (-1.0, 1.0)]
+        np.testing.assert_allclose(ends, [lower[i], upper[i]], atol=2e-4)

@@ -101,16 +101,3 @@ def test_how_often_the_rule_errs() -> None:
     assert share("fails", [0.1] * 17) <= limit(2 * SIGNIFICANCE)
     assert share("fails", [0.05] * 17) <= limit(0.001)
     assert share("valid", [0.01] * 17) == 1.0
-
-
-@pytest.mark.parametrize(("violated", "runs"), [(-1, 30), (31, 30), (0, 0)])
-def test_counts_that_make_no_sense_are_refused(violated: int, runs: int) -> None:
-    with pytest.raises(ValueError, match=f"expected 0 <= violated <= runs >= 1, got {violated} and {runs}"):
-        Count(violated, runs, True)
-
-
-def test_arguments_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match="delta: expected a probability"):
-        judge(row(0), 1.0, 17)
-    with pytest.raises(ValueError, match="tasks: expected at least 17"):
-        judge(row(0), 0.1, 16)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.audit.guarantee_board import GuaranteeBoard, guarantee_board, price_of
+from leaderboards.audit.guarantees import GuaranteeBoard, guarantee_board, price_of
 from leaderboards.audit.store import kept_audits
 from leaderboards.cli.app import app
 from leaderboards.play.spec import Ref
