@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from operator import attrgetter
@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.cli.errors import Commands, UserError, user_errors
 from leaderboards.cli.ranking import rivals_on
@@ -24,15 +25,10 @@ from leaderboards.play.suite import Suite, load_suite, suite_folder
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.holdout import LEADERS, play_holdout
-from leaderboards.publish.instances import LUCKY, suite_optima, uniform_hits
-from leaderboards.publish.kernels import suite_kernels, write_kernels
+from leaderboards.publish.instances import suite_optima
+from leaderboards.publish.kernels import suite_kernels
 from leaderboards.publish.make import make_board
 from leaderboards.publish.submission import Submission, accept, faults, open_submission
-from leaderboards.score.criteria import alike, board_scores
-from leaderboards.score.metrics import METRICS
-from leaderboards.score.participation import FLAT, flat_cells, participation_of
-from leaderboards.score.rankings import RANKED_BY, task_classes
-from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
 from leaderboards.verify.choose import sample
@@ -61,19 +57,11 @@ _NATIVE = Annotated[
 ]
 
 
-_POINTS = 2  # of each curve: only the end is looked at
-_GOOD = 25
-
-
 @app.command("list")
 def list_boards(
-    name: Annotated[str | None, typer.Argument(help="One board alone; with --design also a suite without one.")] = None,
-    design: Annotated[bool, typer.Option("--design", help="Say what the tasks of this suite can tell.")] = False,
+    name: Annotated[str | None, typer.Argument(help="One board alone.")] = None,
 ) -> None:
     """List the boards that come with the package: what was played, what is missing and who is stale."""
-    if design:
-        _say_design(name)
-        return
     for board_name in board_names() if name is None else [name]:
         found = opened(board_name)
         stale = sorted(set(found.stale().values()))
@@ -85,54 +73,12 @@ def list_boards(
         say(f"{board_name}: {len(found.done_keys())} of {found.suite().n_runs} runs of {files} agents{unfit}{text}")
         if took := wall_time([run.seconds for run in entries]):
             say(f"  took {took}")
-        for agents, repetitions, envs in found.missing_repetitions():
-            where = "all environments" if len(envs) == len(found.suite().tasks) else "; ".join(envs)
-            who = f"all {files} agents" if len(agents) == files > 1 else ", ".join(agents)
-            say(f"  missing: {_numbered(repetitions)} of {who} on {where}")
-
-
-def _numbered(repetitions: Sequence[int]) -> str:
-    """Repetitions in words."""
-    first, last = repetitions[0], repetitions[-1]
-    if first == last:
-        return f"repetition {first}"
-    whole = len(repetitions) == last - first + 1
-    return f"repetitions {f'{first} to {last}' if whole else ', '.join(map(str, repetitions))}"
-
-
-def _say_design(name: str | None) -> None:
-    """How often uniform draws hit a best arm on each task of a suite, and how many cells of its board are flat."""
-    if name is None:
-        raise UserError("--design: expected a suite's name before it, as in `gpbandit board list core-v2 --design`")
-    with user_errors(Path()):
-        suite = load_suite(name)
-        hits = uniform_hits(suite)
-    for task, chance in hits.items():
-        text = "its data cannot be had" if chance is None else f"uniform draws hit a best arm in {chance:.1%}"
-        say(f"{task}: {text}")
-    known = [chance for chance in hits.values() if chance is not None]
-    say(f"below {LUCKY:.0%}: {sum(chance < LUCKY for chance in known)} of {len(known)} tasks")
-    if name in board_names():
-        _say_board_design(summarise(opened(name), _POINTS))
-
-
-def _say_board_design(summary: Summary) -> None:
-    """How many cells of a board are flat, and how many ways of ranking agents its tasks have in them, by criterion."""
-    flat, total = flat_cells(summary)
-    say(f"cells whose cumulative regret varies by less than {FLAT:.0%} over repetitions: {flat} of {total}")
-    aliases, classes = alike(summary), task_classes(summary)
-    for one in classes:
-        for by in RANKED_BY:
-            if (scores := board_scores(summary, one.tasks, by, aliases=aliases)) is None:
-                continue
-            name = f"{one.name}, " if len(classes) > 1 else ""
-            say(f"{name}{METRICS[by].title.lower()}, {len(scores.agents)} agents:")
-            tied = scores.tied_first if scores.ranking.is_told else None
-            for line in participation_of(summary, scores).lines(tied):
-                say(f"  {line}")
-            if any(wide.estimate <= _GOOD for wide in scores.wide):
-                for line in participation_of(summary, scores, above=_GOOD).lines(None):
-                    say(f"  of agents with a score above {_GOOD}: {line}")
+        lacking: dict[str, list[str]] = {}
+        for agent, by_env in found.missing().items():
+            where = "all environments" if len(by_env) == len(found.suite().tasks) else "; ".join(by_env)
+            lacking.setdefault(f"{sum(map(len, by_env.values()))} runs on {where}", []).append(agent)
+        for what, agents in lacking.items():
+            say(f"  missing: {what} of {f'each of {files} agents' if len(agents) == files > 1 else ', '.join(agents)}")
 
 
 @app.command()
@@ -164,7 +110,9 @@ def kernels(
     """Fit the kernels that a suite states on its families of tables, each on the family's other members."""
     path = output if output is not None else suite_folder(name) / f"{Path(name).stem}-kernels.json"
     with user_errors(path.parent):
-        write_kernels(suite_kernels(load_suite(name, kernels=False)), path)
+        content = suite_kernels(load_suite(name, kernels=False))
+        with written_whole(path) as temporary:
+            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(f"written to {path}")
 
 
@@ -321,13 +269,13 @@ def pack(
     name: _NAME,
     out: Annotated[Path, typer.Option(help="The archive.")],
 ) -> None:
-    """Pack a board into one file, and print what `--against` takes for it."""
+    """Pack a board into one file, which `--against` takes, and print its SHA-256."""
     found = opened(name)
     if part_of := found.suite().part_of:
         raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
     with user_errors(out):
         sha256 = pack_board(found, out)
-    say(f"{out}#sha256={sha256}")
+    say(f"{out}, SHA-256 {sha256}")
 
 
 @app.command()

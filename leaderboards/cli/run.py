@@ -60,7 +60,7 @@ def run(
     against: Annotated[
         str | None,
         typer.Option(
-            help="Play only what --agent names, and rank it among the runs of this board: its name, path or address, "
+            help="Play only what --agent names, and rank it among the runs of this board: its name or path, "
             "or `board` for the board of the suite."
         ),
     ] = None,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import re
 import zipfile
 from pathlib import Path
+
+import platformdirs
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.spec import Ref, RunSpec
@@ -45,9 +46,7 @@ BOARD = "board"
 
 _BOARDS = Path(__file__).resolve().parents[1] / "boards"
 _FIRST = "core"  # what readers see first
-_HASH = re.compile(r"\A(?P<where>.+)#sha256=(?P<sha256>[0-9a-f]{64})\Z")
-_URL = ("https://", "http://")
-_MOST_BYTES = 2**28  # of a board that is fetched
+_MOST_BYTES = 2**28  # of an archive
 
 
 class Board(Store):
@@ -99,21 +98,8 @@ class Board(Store):
             if file.source.fingerprint is not None and self._current(name) != file.source.fingerprint
         }
 
-    def missing(self) -> dict[str, list[str]]:
-        """The environments on which an agent of the suite has runs that are not here, by its label."""
-        return {agent: list(by_env) for agent, by_env in self._gaps().items()}
-
-    def missing_repetitions(self) -> list[tuple[list[str], tuple[int, ...], tuple[str, ...]]]:
-        """What is not here: the labels of agents, and the repetitions and environments that all of these lack."""
-        found: dict[tuple[tuple[int, ...], tuple[str, ...]], list[str]] = {}
-        for agent, by_env in self._gaps().items():
-            for repetitions in dict.fromkeys(map(tuple, by_env.values())):
-                envs = tuple(env for env, each in by_env.items() if tuple(each) == repetitions)
-                found.setdefault((repetitions, envs), []).append(agent)
-        return [(agents, *what) for what, agents in found.items()]
-
-    def _gaps(self) -> dict[str, dict[str, list[int]]]:
-        """The repetitions that are not here, by labels of agent and environment."""
+    def missing(self) -> dict[str, dict[str, list[int]]]:
+        """The repetitions of the suite that are not here, by labels of agent and environment."""
         gaps: dict[str, dict[str, list[int]]] = {}
         there = self.entries()
         for spec in self.suite().specs():
@@ -163,13 +149,12 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
 
     Args:
         name: One of `board_names()`, such as `"core-v2"`; or the path of a board's folder or of the archive that
-            `gpbandit board pack` makes, or the address of such an archive. A path may end with `#sha256=` and the
-            archive's (or the manifest's) SHA-256 in hexadecimal; an address must.
+            `gpbandit board pack` makes.
         suite: Which runs to read; None for all of the board, or those of the suite `name`.
 
     Raises:
-        ValueError: if there is no board of that name, or an address comes without its hash.
-        StoreError: if it is damaged, or not the one with that hash.
+        ValueError: if there is no board of that name.
+        StoreError: if it is damaged.
     """
     text = os.fspath(name)
     if text in suite_names() or (Path(text).name == text and (_BOARDS / text / MANIFEST).is_file()):
@@ -180,23 +165,10 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
         if not (_BOARDS / where / MANIFEST).is_file():
             raise ValueError(f"board: no board of {text!r} comes with the package; there are {_listed()}")
         return Board(_BOARDS / where, suite)
-    stated = _HASH.match(text)
-    where, sha256 = (stated["where"], stated["sha256"]) if stated else (text, None)
-    if where.startswith(_URL):
-        if sha256 is None:
-            raise ValueError(
-                f"board: expected the hash of the archive after its address, as {text}#sha256=..., got none"
-            )
-        return Board(_unpacked(_fetched(where, sha256), sha256), suite)
-    path = Path(where)
+    path = Path(text)
     if not path.exists():
-        raise ValueError(f"board: expected one of {_listed()}, a path or an address, got {text!r}")
-    if path.is_file():
-        return Board(_unpacked(path, sha256), suite)
-    found_board = Board(path, suite)
-    if sha256 not in (None, found_board.sha256):
-        raise StoreError(f"{path}: its manifest has the SHA-256 {found_board.sha256}, and not the one that is stated")
-    return found_board
+        raise ValueError(f"board: expected one of {_listed()}, or a path, got {text!r}")
+    return Board(_unpacked(path) if path.is_file() else path, suite)
 
 
 def board_of(against: str | os.PathLike[str], suite: Suite) -> Board:
@@ -253,7 +225,7 @@ def note_board(directory: Path, against: str) -> None:
     Raises:
         OSError: if the folder cannot be written.
     """
-    if against != BOARD and against not in board_names() and not against.startswith(_URL):
+    if against != BOARD and against not in board_names():
         against = os.path.abspath(against)
     write_note(directory, against)
 
@@ -294,31 +266,12 @@ def _with_labels(suite: Suite, theirs: Suite) -> Suite:
     return suite.with_agents(entry for entry in theirs.agents if entry.ref.key not in known)
 
 
-def _cache() -> Path:
-    import platformdirs
-
-    return platformdirs.user_cache_path("gpbandit-envs") / "boards"
-
-
-def _fetched(url: str, sha256: str) -> Path:
-    """The archive at an address, fetched once."""
-    import pooch
-
-    try:
-        return Path(pooch.retrieve(url, f"sha256:{sha256}", fname=f"{sha256}.zip", path=_cache(), progressbar=False))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{url} cannot be had ({' '.join(str(error).split())[:200]})") from None
-
-
-def _unpacked(archive: Path, sha256: str | None) -> Path:
+def _unpacked(archive: Path) -> Path:
     """The folder of a packed board, unpacked once into the cache; only files that its manifest names are written."""
     if archive.stat().st_size > _MOST_BYTES:
         raise StoreError(f"{archive}: expected at most {_MOST_BYTES:,} bytes, got more")
     content = archive.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if sha256 not in (None, found):
-        raise StoreError(f"{archive} has the SHA-256 {found}, and not the one that is stated")
-    folder = _cache() / found
+    folder = platformdirs.user_cache_path("gpbandit-envs") / "boards" / hashlib.sha256(content).hexdigest()
     if (folder / MANIFEST).is_file():
         return folder
     try:

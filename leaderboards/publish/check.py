@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from gpbandit_envs.version import __version__
 from leaderboards.audit.store import AuditWatcher, kept_audits
-from leaderboards.play.build import not_here
 from leaderboards.play.spec import RunSpec
 from leaderboards.publish.boards import Board
 from leaderboards.store.kept import KEPT, KeptAudit, KeptRun
@@ -24,16 +23,7 @@ from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.choose import sample
 from leaderboards.verify.fingerprint import fingerprint
-from leaderboards.verify.verify import (
-    NOT_HERE,
-    SETTLED,
-    Verdict,
-    judged,
-    other_instance,
-    otherwise_ended,
-    parted_after,
-    without_extras,
-)
+from leaderboards.verify.verify import SETTLED, Verdict, judged, other_instance, parted_after, played_again
 from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
@@ -69,7 +59,17 @@ def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[V
     """
     with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         again = Store(scratch)
-        return judged(board.entries(), keys, lambda keys: _played(board, keys, again, executor))
+
+        def play(specs: list[RunSpec]) -> None:
+            own, foreign = ([spec for spec in specs if _is_foreign(spec) == is_foreign] for is_foreign in (False, True))
+            run_missing(own, again, executor, watcher=_auditor(board, own, again))
+            run_missing(foreign, again, executor, isolated_from=[again.directory])
+
+        def judge(before: RunEntry, now: RunEntry) -> Verdict:
+            kept = board.kept(before.key)
+            return _with_audit(_judge(before, now, kept, again), kept, before.spec, again)
+
+        return judged(board.entries(), keys, lambda keys: played_again(board, keys, again, play, judge))
 
 
 def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
@@ -81,22 +81,6 @@ def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
     return [sample(keys, seed, 1 / len(keys))[0] for keys in tasks.values()]
 
 
-def _played(board: Board, keys: Sequence[str], again: Store, executor: Executor) -> list[Verdict]:
-    specs = [board.spec(key) for key in keys]
-    lacking = without_extras(specs)
-    away = {spec.key: reason for spec in specs if (reason := not_here(spec) or lacking.get(spec.key))}
-    here = [board.spec(key) for key in keys if key not in away]
-    run_missing([spec for spec in here if not _is_foreign(spec)], again, executor, watcher=_auditor(board, here, again))
-    run_missing([spec for spec in here if _is_foreign(spec)], again, executor, isolated_from=[again.directory])
-    audits = kept_audits(again, (spec.key for spec in here))
-    return [
-        Verdict(key, NOT_HERE, False, away[key])
-        if key in away
-        else _with_audit(_judge(board.entry(key), board.kept(key), again), board, audits)
-        for key in keys
-    ]
-
-
 def _auditor(board: Board, specs: Iterable[RunSpec], again: Store) -> AuditWatcher | None:
     """Audits runs as they have been; None if none of them has."""
     audited = [spec.key for spec in specs if (kept := board.kept(spec.key)) is not None and kept.audit is not None]
@@ -106,13 +90,11 @@ def _auditor(board: Board, specs: Iterable[RunSpec], again: Store) -> AuditWatch
     return AuditWatcher(again.directory, board.suite().audit, every_turn=frozenset(every_turn))
 
 
-def _with_audit(verdict: Verdict, board: Board, audits: Mapping[str, KeptAudit]) -> Verdict:
+def _with_audit(verdict: Verdict, kept: KeptRun | None, spec: RunSpec, again: Store) -> Verdict:
     """The verdict on a run, its audit considered."""
-    kept = board.kept(verdict.key)
-    foreign = _is_foreign(board.spec(verdict.key))
-    if kept is None or kept.audit is None or foreign or verdict.level not in ("identical", "agrees"):
+    if kept is None or kept.audit is None or _is_foreign(spec) or verdict.level not in ("identical", "agrees"):
         return verdict
-    found = audits.get(verdict.key)
+    found = kept_audits(again, [spec.key]).get(spec.key)
     if found is None:
         return replace(verdict, level="disagrees", parted=False, text=f"{verdict.text}; it could not be audited again")
     if difference := other_audit(kept.audit, found, exact=verdict.exact, parted=verdict.parted):
@@ -130,10 +112,7 @@ def _is_foreign(spec: RunSpec) -> bool:
     return fingerprint(spec.agent) is None
 
 
-def _judge(before: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
-    now = again.entries().get(before.key)
-    if now is None or now.status != before.status:
-        return otherwise_ended(before, now)
+def _judge(before: RunEntry, now: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:
     exact = before.origin.rounds_as(now.origin)
     if kept is None:
         return Verdict(before.key, "identical", exact, f"{before.status} as before")

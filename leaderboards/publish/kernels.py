@@ -15,18 +15,15 @@ Play reads the numbers from a file, six digits of each, so that an optimiser's l
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs import datasets
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.functions.base import as_rows, set_apart
 from gpbandit_envs.gp.hyperparameters import Flat, HyperPrior, LogMarginalLikelihood, LogNormal
 from gpbandit_envs.gp.lbfgs import minimise_within
@@ -37,7 +34,7 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import EnvironmentEntry, Suite, SuiteError
 
-__all__ = ["Fit", "family_kernels", "fit_kernel", "suite_kernels", "write_kernels"]
+__all__ = ["Fit", "family_kernels", "fit_kernel", "suite_kernels"]
 
 _QUANTILE = 0.25
 _ROWS, _ROWS_ALONE = 250, 500
@@ -172,16 +169,6 @@ def suite_kernels(suite: Suite) -> dict[str, Any]:
             "made_by": f"gpbandit board kernels {suite.name}",
             "families": {entry.ref.label: family_kernels(entry) for entry in families},
         }
-
-
-def write_kernels(content: Mapping[str, Any], path: Path) -> None:
-    """Write a file of kernels, whole or not at all.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    with written_whole(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def _table(entry: EnvironmentEntry, argument: str, value: Any) -> Donor:

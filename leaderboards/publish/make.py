@@ -17,7 +17,7 @@ from rich.console import Console
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.audit.guarantee_rows import guarantee_rows
+from leaderboards.audit.guarantees import guarantee_rows
 from leaderboards.audit.store import AuditStore, AuditWatcher, kept_audits, measured_throughout
 from leaderboards.audit.validity import is_near_limit
 from leaderboards.play.build import build_agent, missing_extra
@@ -252,14 +252,15 @@ def write_board(
     stale, failed, counting = ([], [], []) if board is None else _on_board(board, wanted)
     on_board = {} if board is None else {name: file.source for name, file in board.index.files.items()}
     where_from = {_agent(row): on_board[row.entry.file] for row in (*failed, *counting)} | dict(sources or {})
-    further = [] if results is None else _further(results, wanted, frozenset(sources or ()))
+    notes = {} if results is None else _notes(results)
+    further = [] if results is None else _further(results, notes, wanted, frozenset(sources or ()))
     there = {row.entry.key for row in counting}
     for agent in {_agent(row) for row in further if row.entry.key not in there} & where_from.keys():
         if where_from[agent].seconds != seconds:
             where_from[agent] = where_from[agent].model_copy(update={"seconds": "not comparable"})
     by_agent = _by_agent([*failed, *further, *counting])
     if results is not None:
-        _take_fuller_audits(by_agent, results)
+        _take_fuller_audits(by_agent, results, notes)
     for agent, rows in _by_agent(stale).items():
         if agent not in by_agent:  # until it is played anew
             by_agent[agent], where_from[agent] = rows, on_board[next(iter(rows.values())).entry.file]
@@ -335,13 +336,13 @@ def _is_ended(run: RunEntry) -> bool:
     return run.status in ("done", "skipped") and not lacks_data(run.status, run.reason)
 
 
-def _further(results: Store, wanted: Mapping[str, RunSpec], stated: Collection[str]) -> list[Row]:
+def _further(results: Store, notes: _Fingerprints, wanted: Mapping[str, RunSpec], stated: Collection[str]) -> list[Row]:
     """The runs of a results folder that a board may take, with the labels of the suite.
 
     Those of this project's agents are left out unless they were played with the code that is there now, and those of
     other agents unless it is stated where they come from.
     """
-    notes, found = _notes(results), []
+    found = []
     for key, entry in results.entries().items():
         agent = entry.spec.agent
         if key not in wanted or (notes.get(agent.key, "") != fingerprint(agent) and agent.key not in stated):
@@ -352,10 +353,10 @@ def _further(results: Store, wanted: Mapping[str, RunSpec], stated: Collection[s
     return found
 
 
-def _take_fuller_audits(by_agent: Mapping[str, dict[str, Row]], results: Store) -> None:
+def _take_fuller_audits(by_agent: Mapping[str, dict[str, Row]], results: Store, notes: _Fingerprints) -> None:
     """Give runs the audits of a results folder: those that have none, or one that was not measured after every turn."""
     # After the runs: an audit is written before its run, so that runs which end meanwhile do not come without theirs.
-    notes, audits = _notes(results), kept_audits(results, [key for rows in by_agent.values() for key in rows])
+    audits = kept_audits(results, [key for rows in by_agent.values() for key in rows])
     for agent, rows in by_agent.items():
         if agent in notes and notes[agent] != fingerprint(next(iter(rows.values())).entry.spec.agent):
             continue
@@ -396,19 +397,25 @@ def _instances(runs: Iterable[RunEntry]) -> dict[str, RunEntry]:
     return first
 
 
-def _notes(results: Store) -> dict[str, str | None]:
+_Fingerprints = dict[str, str | None]
+"""With what code agents were played, by their keys."""
+
+
+def _notes(results: Store) -> _Fingerprints:
     try:
-        notes: dict[str, str | None] = json.loads(read_limited(results.directory / _NOTES))
+        return dict(json.loads(read_limited(results.directory / _NOTES)))
     except FileNotFoundError:
         return {}
-    return notes
+
+
+def _write_notes(results: Store, notes: _Fingerprints) -> None:
+    with written_whole(results.directory / _NOTES) as temporary:
+        temporary.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _note(results: Store, suite: Suite) -> None:
     """Note with what code the agents of a suite play; what is noted stays until it is forgotten."""
-    notes = {entry.ref.key: fingerprint(entry.ref) for entry in suite.agents} | _notes(results)
-    with written_whole(results.directory / _NOTES) as temporary:
-        temporary.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    _write_notes(results, {entry.ref.key: fingerprint(entry.ref) for entry in suite.agents} | _notes(results))
 
 
 def _forget_stale(results: Store) -> None:
@@ -422,6 +429,4 @@ def _forget_stale(results: Store) -> None:
         for run in runs:
             (results.runs_directory / run.file).unlink(missing_ok=True)
             audits.path(run.key).unlink(missing_ok=True)
-    with written_whole(results.directory / _NOTES) as temporary:
-        kept = {key: found for key, found in notes.items() if key not in stale}
-        temporary.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    _write_notes(results, {key: found for key, found in notes.items() if key not in stale})

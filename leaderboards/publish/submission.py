@@ -3,7 +3,7 @@
 FOLDER/submission.json   agents, where their code is, the suite, versions
 FOLDER/results.zip       the runs, as `leaderboards.store.exchange.pack` writes them
 FOLDER/code/             the source files of agents that no registry has
-FOLDER/PULL_REQUEST.md   the text of the pull request, with the table; PULL_REQUEST-new.md beside one that was filled in
+FOLDER/PULL_REQUEST.md   the text of the pull request, with the table
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
 
     Args:
         directory: The results folder.
-        folder: The submission, new or an earlier one.
+        folder: The submission, a new folder.
         same_code: Whether files of agents that are younger than their runs have the same code all the same.
 
     Raises:
         StoreError: if the folder holds no finished run, the code of an agent cannot be found or was edited after its
-            runs, or `folder` holds anything but a submission.
+            runs, or `folder` holds files.
         OSError: if `folder` cannot be written.
     """
     store = Store(directory)
@@ -136,41 +136,36 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     played = {spec.agent.key: spec.agent for spec in done}
     if not done or suite is None:
         raise StoreError(f"{directory} holds no finished run of a suite to submit")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / LIST).is_file():
-        raise StoreError(f"{folder} holds other files: give a new folder, or that of an earlier submission")
-    if not same_code:
-        for ref in played.values():
-            _check_unedited(store, ref)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise StoreError(f"{folder} holds files already: give a new folder, or remove it")
+    codes = {key: _code_of(ref) for key, ref in played.items()}
+    for key, (files, _) in codes.items() if not same_code else ():
+        finished = [run.finished for run in store.entries().values() if run.spec.agent.key == key]
+        if files and (edited := changed_since(files.values(), finished)):
+            raise StoreError(
+                f"{played[key].label}: {edited}, and others would play other code than you did: play it anew into "
+                "another folder (`gpbandit run ... --out`) and submit that; where only the date is new, as after a "
+                "copy or a change of a comment, give --same-code"
+            )
     new = folder.with_name(f".gpbandit-{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)  # of a command that was stopped
     new.mkdir(parents=True)
-    submitted = [_submitted(ref, new / _CODE) for ref in played.values()]
+    submitted = []
+    for key, (files, owners) in codes.items():
+        hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+        for name, path in files.items():
+            (new / _CODE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, new / _CODE / name)
+        ref = played[key]
+        submitted.append(
+            SubmittedAgent(id=ref.id, kwargs=dict(ref.kwargs), label=ref.label, files=hashes, requires=owners)
+        )
     exchange.pack(directory, new / _RESULTS, "done")  # others have no numbers, and nobody would play them again
     listed = _List(schema=_SCHEMA, suite=suite.name, version=__version__, agents=submitted)
     (new / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
     (new / _TEXT).write_text(_text(directory, folder.name, suite, submitted, len(done)), encoding="utf-8")
-    _put(new, folder)
+    os.replace(new, folder)
     return Submission(folder, suite.name, tuple(submitted), store, (), tuple(_left_out(store)))
-
-
-def _put(new: Path, folder: Path) -> None:
-    """Give a whole submission its name, or put its parts in the place of an earlier one's.
-
-    Whenever this is stopped, there is no submission or one with a list, so that the same command goes on.
-    """
-    if not folder.is_dir() or not any(folder.iterdir()):
-        os.replace(new, folder)
-        return
-    text = folder / _TEXT
-    if text.is_file() and text.read_bytes() != (new / _TEXT).read_bytes():  # it may have been filled in
-        text = text.with_stem(f"{text.stem}-new")
-    os.replace(new / _TEXT, text)
-    shutil.rmtree(folder / _CODE, ignore_errors=True)
-    if (new / _CODE).is_dir():
-        os.replace(new / _CODE, folder / _CODE)
-    for name in (_RESULTS, LIST):
-        os.replace(new / name, folder / name)
-    new.rmdir()
 
 
 def _left_out(store: Store) -> Iterator[str]:
@@ -180,85 +175,40 @@ def _left_out(store: Store) -> Iterator[str]:
         yield f"{n} runs of {label}: {status}"
 
 
-def _submitted(ref: Ref, code: Path) -> SubmittedAgent:
-    """An agent with its code: files copied below `code`, or the distributions that have it."""
-    stated: dict[str, Any] = {"id": ref.id, "kwargs": dict(ref.kwargs), "label": ref.label}
+def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:
+    """The source files of an agent by their path below `code`, or what pip installs it from; none of this project's.
+
+    Raises:
+        StoreError: if nobody else can play it, or its code is not found or not to be submitted.
+    """
     if fingerprint(ref) is not None:
-        return SubmittedAgent(**stated)
+        return {}, []
     if not ref.rebuildable:
         raise StoreError(
             f"{ref.label} was given as an object or a class of a notebook, which nobody else can play: put the class "
             "into a file and name it as module:Class"
         )
-    module, origin = _module(ref)
-    if owners := _distributions(module, origin):
-        return SubmittedAgent(**stated, requires=owners)
-    root = module_root(module, origin)
-    files = {}
-    for path in imported_files(origin, root):
-        name = path.relative_to(root).as_posix()
-        _check_name(name)
-        (code / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, code / name)
-        files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return SubmittedAgent(**stated, files=files)
-
-
-def _check_unedited(store: Store, ref: Ref) -> None:
-    """Check that the files that would be packed for an agent are not younger than its runs.
-
-    Raises:
-        StoreError: if one is.
-    """
-    if fingerprint(ref) is not None or not ref.rebuildable:
-        return
-    module, origin = _module(ref)
-    if is_installed(origin):
-        return
-    runs = [run for run in store.entries().values() if run.status == "done" and run.spec.agent.key == ref.key]
-    edited = changed_since(imported_files(origin, module_root(module, origin)), [run.finished for run in runs])
-    if edited is not None:
-        raise StoreError(
-            f"{ref.label}: {edited}, and others would play other code than you did: play it anew into another folder "
-            "(`gpbandit run ... --out`) and submit that; where only the date is new, as after a copy or a change of a "
-            "comment, give --same-code"
-        )
-
-
-def _module(ref: Ref) -> tuple[str, Path]:
-    """The module of an agent, and its file.
-
-    Raises:
-        StoreError: if it is not found.
-    """
-    module = ref.id.partition(":")[0] if ":" in ref.id else _entry_module(ref.id)
-    origin = _origin(module)
-    if origin is None:
-        raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
-    return module, origin
-
-
-def _entry_module(id: str) -> str:
-    entry_point = agents.spec(id).entry_point
-    if isinstance(entry_point, str):
-        return entry_point.partition(":")[0]
-    return str(getattr(entry_point, "__module__", ""))
-
-
-def _origin(module: str) -> Path | None:
+    module = ref.id.partition(":")[0]
+    if ":" not in ref.id:
+        entry_point = agents.spec(ref.id).entry_point
+        named = isinstance(entry_point, str)
+        module = entry_point.partition(":")[0] if named else str(getattr(entry_point, "__module__", ""))
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError):
-        return None
-    return None if found is None or found.origin is None else Path(found.origin)
-
-
-def _distributions(module: str, origin: Path) -> list[str]:
-    """What pip installs a module from; empty for files that are in no installed distribution."""
-    if not is_installed(origin):
-        return []
-    names = importlib.metadata.packages_distributions().get(module.partition(".")[0], [])
-    return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(names))]
+        found = None
+    if found is None or found.origin is None:
+        raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
+    origin = Path(found.origin)
+    if is_installed(origin):
+        names = importlib.metadata.packages_distributions().get(module.partition(".")[0], [])
+        if names:
+            return {}, [f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(names))]
+    root = module_root(module, origin)
+    files = {path.relative_to(root).as_posix(): path for path in imported_files(origin, root)}
+    for name in files:
+        _check_name(name)
+    return files, []
 
 
 def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[SubmittedAgent], runs: int) -> str:

@@ -1,4 +1,4 @@
-"""How much a set of tasks tells: how many ways of ranking agents it has in it, and which of its cells have no spread.
+"""How much a set of tasks tells: how many ways of ranking agents it has in it.
 
 | symbol | meaning | shape |
 |---|---|---|
@@ -19,16 +19,11 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
 __all__ = [
-    "FLAT",
     "Participation",
-    "flat_cells",
     "participation",
     "participation_of",
     "participation_ratio",
 ]
-
-FLAT = 0.01
-"""Coefficient of variation below which the repetitions of a cell are one trajectory."""
 
 _SEED = 20_260_103
 _HALVES = 200
@@ -62,32 +57,16 @@ class Participation:
         return found
 
 
-def participation_of(summary: Summary, scores: BoardScores, above: float = -np.inf) -> Participation:
-    """What the tasks of a board tell of its agents by a criterion; of those with a score above a number alone."""
-    agents = [agent for agent, wide in zip(scores.agents, scores.wide, strict=True) if wide.estimate > above]
+def participation_of(summary: Summary, scores: BoardScores) -> Participation:
+    """What the tasks of a board tell of its agents by a criterion."""
     parts = []
     for task in scores.tasks:
         found = task_scores(summary, task, scores.by)
         assert found is not None  # or the task would have no score
         names, _, S = found
-        parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in agents]], axis=1))
+        parts.append(scipy.stats.rankdata(-S[:, [names.index(name) for name in scores.agents]], axis=1))
     least = min(len(part) for part in parts)
     return participation(np.array([part[:least] for part in parts]))
-
-
-def flat_cells(summary: Summary) -> tuple[int, int]:
-    """How many cells have a coefficient of variation of cumulative regret below `FLAT`, and how many cells there are.
-
-    A cell is an agent on a task; those of fewer than two repetitions, or of no regret at all, count for neither.
-    """
-    flat = total = 0
-    for scores in summary.scores.values():
-        regret = scores.finals["cumulative_regret"]
-        if len(regret) < 2 or not np.isfinite(regret).all() or not regret.mean() > 0:
-            continue
-        total += 1
-        flat += bool(regret.std(ddof=1) < FLAT * regret.mean())
-    return flat, total
 
 
 def participation(ranks: Float[np.ndarray, "E n k"]) -> Participation:

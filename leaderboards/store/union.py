@@ -115,7 +115,7 @@ def write_note(directory: Path, against: str) -> None:
 
     Args:
         directory: The folder.
-        against: The name of a board, its web address, or an absolute path.
+        against: The name of a board, or an absolute path.
 
     Raises:
         OSError: if the folder cannot be written.

@@ -21,7 +21,7 @@ from pathlib import Path
 import agents
 from leaderboards.play.spec import Ref
 
-__all__ = ["PROJECT", "fingerprint", "imported_files", "module_root", "plain_source"]
+__all__ = ["PROJECT", "fingerprint", "imported_files", "module_root"]
 
 PROJECT = ("agents", "gpbandit_envs", "leaderboards")
 """Names of the packages of this project."""
@@ -57,7 +57,7 @@ def _of_entry_point(entry_point: str, kwargs: str) -> str | None:
         return None
     digest = hashlib.sha256(f"{attribute} {kwargs}".encode())
     for path in imported_files(file, _ROOT, _PACKAGES):
-        digest.update(f"\n{path.relative_to(_ROOT).as_posix()}\n{plain_source(path)}".encode())
+        digest.update(f"\n{path.relative_to(_ROOT).as_posix()}\n{_read(path)[0]}".encode())
     return digest.hexdigest()[:_LENGTH]
 
 
@@ -91,14 +91,9 @@ def module_root(module: str, file: Path) -> Path:
     return file.parents[module.count(".") + (file.name == "__init__.py")]
 
 
-def plain_source(path: Path) -> str:
-    """The source of a file without comments, docstrings and blank lines; imports are in front, sorted."""
-    return _read(path)[0]
-
-
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[ast.Import | ast.ImportFrom, ...]]:
-    """The plain source of a file, and the imports in it but those for the type checker alone."""
+    """The source of a file without comments, docstrings and blank lines, imports in front; and the imports of a run."""
     text = _text(path)
     tree = ast.parse(text)
     return _plain(text, tree), tuple(_imports_in(tree, type_checker=False))

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from jaxtyping import Bool, Float
 
 from gpbandit_envs.datasets.errors import DataError
@@ -112,10 +113,7 @@ def screened(choices: Mapping[str, Iterable[tuple[str, bool]]], chances: Mapping
 
 def tail(chances: Float[np.ndarray, " n"], hits: int) -> float:
     """Probability that at least `hits` of independent events of these probabilities happen."""
-    distribution = np.ones(1)
-    for c in chances:
-        distribution = np.convolve(distribution, [1.0 - c, c])
-    return min(float(distribution[hits:].sum()), 1.0)
+    return float(scipy.stats.poisson_binom.sf(hits - 1, chances)) if len(chances) else 1.0
 
 
 def first_choices(results: Store) -> list[tuple[RunEntry, bool]]:

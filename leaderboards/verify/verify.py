@@ -56,10 +56,10 @@ __all__ = [
     "otherwise_ended",
     "parted_after",
     "parting",
+    "played_again",
     "played_portably",
     "settled",
     "verify",
-    "without_extras",
 ]
 
 TOLERANCE = 1e-5
@@ -145,18 +145,14 @@ def verify(
     again = Store(scratch)
     hidden = [scratch, store.runs_directory] if isolated else None
 
-    def play(keys: Sequence[str]) -> list[Verdict]:
-        specs = {key: store.spec(key) for key in keys}
-        lacking = without_extras(specs.values())
-        by_hand = {key: _BY_HAND for key, spec in specs.items() if not spec.rebuildable}
-        away = by_hand | {
-            key: reason for key, spec in specs.items() if (reason := not_here(spec, code) or lacking.get(key))
-        }
-        here = [spec for key, spec in specs.items() if key not in away]
-        run_missing(here, again, executor, isolated_from=hidden)
-        return [Verdict(key, NOT_HERE, False, away[key]) if key in away else _judge(store, again, key) for key in specs]
+    def play(specs: list[RunSpec]) -> None:
+        run_missing(specs, again, executor, isolated_from=hidden)
 
-    verdicts = judged(store.entries(), list(keys), play)
+    verdicts = judged(
+        store.entries(),
+        list(keys),
+        lambda keys: played_again(store, keys, again, play, lambda *runs: _judge(store, again, *runs), code),
+    )
     if isolated:
         verdicts = [_said_alone(verdict) for verdict in verdicts]
     agreed = [verdict.key for verdict in verdicts if verdict.agrees]
@@ -165,7 +161,44 @@ def verify(
     return verdicts
 
 
-def without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
+def played_again(
+    store: Store,
+    keys: Iterable[str],
+    again: Store,
+    play: Callable[[list[RunSpec]], object],
+    judge: Callable[[RunEntry, RunEntry], Verdict],
+    code: Path | None = None,
+) -> list[Verdict]:
+    """Play runs of a folder again, as far as that can be done here, with a verdict on each alone.
+
+    Args:
+        store: Where their records are.
+        keys: Which runs.
+        again: Where they are played.
+        play: Plays them.
+        judge: Compares a record with that of a run which ended likewise.
+        code: The folder with modules that this process does not find.
+    """
+    specs = {key: store.spec(key) for key in keys}
+    lacking = _without_extras(specs.values())
+    by_hand = {key: _BY_HAND for key, spec in specs.items() if not spec.rebuildable}
+    away = by_hand | {
+        key: reason for key, spec in specs.items() if (reason := not_here(spec, code) or lacking.get(key))
+    }
+    play([spec for key, spec in specs.items() if key not in away])
+    ended, found = again.entries(), []
+    for key in specs:
+        before, now = store.entry(key), ended.get(key)
+        if key in away:
+            found.append(Verdict(key, NOT_HERE, False, away[key]))
+        elif now is None or now.status != before.status:
+            found.append(otherwise_ended(before, now))
+        else:
+            found.append(judge(before, now))
+    return found
+
+
+def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
     """Which runs of this project's agents and environments need a library that is not installed, and which."""
     builds: dict[str, Callable[[], object]] = {}
     needs: dict[str, list[str]] = {}
@@ -382,12 +415,8 @@ def parted_after(evaluations: int) -> str:
     return f"the same to evaluation {evaluations}, then apart" if evaluations else "apart from the first evaluation on"
 
 
-def _judge(store: Store, again: Store, key: str) -> Verdict:
-    before = store.entry(key)
-    now = again.entries().get(key)
-    if now is None or now.status != before.status:
-        return otherwise_ended(before, now)
-    exact = before.origin.rounds_as(now.origin)
+def _judge(store: Store, again: Store, before: RunEntry, now: RunEntry) -> Verdict:
+    key, exact = before.key, before.origin.rounds_as(now.origin)
     one, other = store.trace(key), again.trace(key)
     difference = compare(one, other)
     identical = difference is None

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from leaderboards.api.run_suite import run_suite
-from leaderboards.audit.guarantee_rows import guarantee_rows
+from leaderboards.audit.guarantees import guarantee_rows
 from leaderboards.audit.run_audit import audit_run
 from leaderboards.audit.store import AuditStore, keep_audit, kept_audits
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite

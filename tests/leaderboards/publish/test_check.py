@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -109,9 +110,10 @@ def test_the_list_says_what_a_board_lacks(
     assert first.startswith("small: 35 of 48 runs of 3 agents")
     assert took == f"  took {wall_time([run.seconds for run in left_out.values()])}"
     assert sorted(missing) == [
-        f"  missing: repetition {repetition} of Uniform on {where}",
-        f"  missing: repetitions 0 to {own.suite().repetitions - 1} of GP-EI on all environments",
+        f"  missing: 1 runs on {where} of Uniform",
+        f"  missing: {2 * own.suite().repetitions} runs on all environments of GP-EI",
     ]
+    assert own.missing()["Uniform"] == {where: [repetition]}
 
 
 @pytest.mark.slow
@@ -203,5 +205,5 @@ def test_without_its_data_a_run_cannot_be_played_here(own: Board, tmp_path: Path
 
 def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["board", "pack", "small", "--out", str(tmp_path / "x.zip")]) == 0
-    address = capsys.readouterr().out.strip()
-    assert address.startswith(f"{tmp_path / 'x.zip'}#sha256=")
+    sha256 = hashlib.sha256((tmp_path / "x.zip").read_bytes()).hexdigest()
+    assert capsys.readouterr().out == f"{tmp_path / 'x.zip'}, SHA-256 {sha256}\n"

@@ -71,8 +71,9 @@ def test_a_part_is_named_by_its_whole_and_has_no_pages(
     sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert text.count("<section aria-labelledby") == 1
     assert "gpbandit run part --agent module:Class --against board" in text
-    assert f"--against ADDRESS/small.zip#sha256={sha256}" in text
-    assert len(leaderboards.board(f"{archive}#sha256={sha256}", part).done_keys()) == 12
+    assert sha256 in text
+    assert "--against small.zip" in text
+    assert len(leaderboards.board(archive, part).done_keys()) == 12
 
 
 @pytest.mark.slow

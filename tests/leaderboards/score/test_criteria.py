@@ -19,7 +19,7 @@ from leaderboards.score import criteria
 from leaderboards.score.criteria import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, task_scores, wins
 from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import best_so_far
-from leaderboards.score.participation import participation, participation_of, participation_ratio
+from leaderboards.score.participation import participation, participation_ratio
 from leaderboards.score.rankings import RANKED_BY, task_ranking
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
@@ -244,17 +244,6 @@ def test_the_participation_ratio_of_few_repetitions_is_that_of_many(core: Summar
     found = participation_ratio(ranks)
     assert found.estimate == pytest.approx(1.32, abs=0.15)
     assert found.low < found.estimate < found.high
-
-
-def test_a_design_is_of_the_agents_above_a_score(core: Summary) -> None:
-    """A threshold leaves out whom it says: the design is that of the board without the others."""
-    scores = board_scores(core, tuple(core.tasks), "cumulative_regret")
-    assert scores is not None
-    ordered = sorted(wide.estimate for wide in scores.wide)
-    assert participation_of(core, scores, above=ordered[0] - 1) == participation_of(core, scores)
-    fewer = participation_of(core, scores, above=float(ordered[-3]))
-    assert fewer.ratio is None, "two agents are ranked in one way or the other"
-    assert np.isnan(fewer.correlation)
 
 
 def test_the_participation_ratio_knows_independent_tasks_from_equal_ones() -> None:

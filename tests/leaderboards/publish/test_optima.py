@@ -1,4 +1,4 @@
-"""What `gpbandit board list NAME --design` prints, and the instances that are found once."""
+"""Maxima of drawn functions, which are searched once."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from gpbandit_envs.functions import maximum, optima
 from gpbandit_envs.functions.gp_draws import GPSampleBox
 from gpbandit_envs.functions.rkhs import RKHSBox
 from gpbandit_envs.gp import Matern
-from leaderboards.cli.board import app
 from leaderboards.play.suite import parse_suite
-from leaderboards.publish.instances import suite_instances, suite_optima, uniform_hits
-from leaderboards.score.participation import flat_cells
-from leaderboards.score.summary import summarise
-from leaderboards.store.store import Store
-from leaderboards.work.executors import SerialExecutor
-from leaderboards.work.schedule import run_missing
+from leaderboards.publish.instances import suite_optima
 
 SUITE = parse_suite(
     {
@@ -34,36 +27,6 @@ SUITE = parse_suite(
         "agents": ["Random", "GP-EI"],
     }
 )
-
-
-def test_the_luck_of_uniform_draws_is_exact() -> None:
-    assert uniform_hits(SUITE) == {"arms": pytest.approx(1 - (19 / 20) ** 6, rel=1e-12), "box": 0.0}
-
-
-def test_a_cell_is_flat_whose_repetitions_are_one_trajectory(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    run_missing(list(SUITE.specs()), store, SerialExecutor())
-    store.write_suite(SUITE)
-    summary = summarise(store)
-    assert flat_cells(summary) == (0, 4)
-    summary.scores["arms", "GP-EI"].finals["cumulative_regret"][:] = [3.0, 3.001]
-    assert flat_cells(summary) == (1, 4)
-    summary.scores["box", "GP-EI"].finals["cumulative_regret"][:] = np.nan
-    assert flat_cells(summary) == (1, 3)
-
-
-def test_the_command_names_tasks_and_what_it_needs() -> None:
-    done = CliRunner().invoke(app, ["list", "quick", "--design"])
-    assert done.exit_code == 0, done.output
-    assert "uniform draws hit a best arm in" in done.output
-    assert "below 20%" in done.output
-    wrong = CliRunner().invoke(app, ["list", "--design"])
-    assert wrong.exit_code != 0
-
-
-def test_each_instance_is_listed_once() -> None:
-    listed = suite_instances(SUITE)
-    assert [(spec.env.label, spec.repetition) for spec in listed] == [("arms", 0), ("box", 0), ("arms", 1), ("box", 1)]
 
 
 @pytest.fixture
@@ -109,7 +72,7 @@ def test_boxes_v2_is_searched_already(searches: list[int]) -> None:
 
     if not optima._shipped():
         pytest.skip("no maxima come with the package")
-    spec = next(spec for spec in suite_instances(load_suite("boxes-v2")) if spec.env.kwargs.get("dim") == 8)
+    spec = next(spec for spec in load_suite("boxes-v2").specs() if spec.env.kwargs.get("dim") == 8)
     with instance_env(spec) as (env, _):
         known = env.certificate.optimum
         assert env.mean(np.array([env.certificate.optimal_action]))[0] == pytest.approx(known, rel=1e-9)
