@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,10 +15,10 @@ from agents.core.information import greedy_information, largest_gain, most_uncer
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
 from agents.core.ucb import UCBAgent
-from gpbandit_envs.arguments import as_count, as_number, positive_number
+from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GPBUCB", "initialization_size"]
+__all__ = ["GPBUCB"]
 
 _LARGEST_C = 100.0
 
@@ -38,7 +38,7 @@ class GPBUCB(UCBAgent):
             `"amm"`, `"bayes"`), and 0 for a tuned one (`"practical"`, `"growing"`, a scaled one, a number). The former
             is large where noise is small: the first picks of 10 may tell 20 nats.
         t_init: Arms to pull by uncertainty sampling, in place of `n_start` uniform ones. It lowers the `C` that the
-            theorems need, see `initialization_size`; where existing data take the place of the start, it does not.
+            theorems need (sizes: Table 1 of the paper); where existing data take the place of the start, it does not.
 
     Raises:
         ValueError: at `reset`, with `c=None`, if the batch may tell more than 100 nats.
@@ -106,45 +106,3 @@ class GPBUCB(UCBAgent):
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         start = self.t_init + self.n_start
         return ucb_guarantee(inputs, self.settings, ratio, theorem, start, self.regret_width)
-
-
-def initialization_size(kernel: str, batch_size: int, dim: int = 1, eta: float = 1.0, eps: float = 0.5) -> int:
-    """Size of the initial design that makes the regret independent of the batch size, up to a constant.
-
-    After it the open evaluations carry at most C nats: `2 / e` for `"linear"`, 1 for `"matern"`, `(2 d / e)^d` for
-    `"se"`. The regret is then at most `exp(C)` times the bound of GP-UCB, plus that of the initial design.
-
-    For `"se"` this is the size that appendix B.3 proves,
-    `(e (log eta + (d + 1) log B) / (d (2 log B - 1)))^d eta (B - 1) (log B)^d`, at least `(log B)^d`. Table 1 prints
-    `d log B - 1` for its denominator `d (2 log B - 1)`, which gives larger sizes, and none at all for `d log B <= 1`.
-
-    Args:
-        kernel: `"linear"` (`gamma_t <= eta d log(t + 1)`), `"matern"` (`gamma_t <= eta t^eps`) or `"se"`
-            (`gamma_t <= eta log(t + 1)^d`).
-        batch_size: Batch size `B >= 2`.
-        dim: Number of features `d`.
-        eta: Constant of the bound on the information gain, > 0.
-        eps: Exponent of the Matern bound, in (0, 1).
-
-    Raises:
-        ValueError: if an argument is out of range.
-
-    Reference: Desautels et al. (2012), Theorem 2, Table 1 and appendix B.
-    """
-    batch_size, dim = as_count("batch_size", batch_size, 2), as_count("dim", dim)
-    eta = positive_number("eta", eta)
-    b = log(batch_size)
-    if kernel == "linear":
-        grown = exp(1) * (log(eta) + log(dim) + 2 * b) / (2 * b - 1) * eta * dim * (batch_size - 1) * b
-        size = max(b, grown)
-    elif kernel == "matern":
-        if not 0 < eps < 1:
-            raise ValueError(f"eps: expected an exponent in (0, 1), got {eps!r}")
-        size = (eta * (batch_size - 1)) ** (1 / (1 - eps))
-    elif kernel == "se":
-        # Where eta is so small that the numerator is negative, B.3 requires no more than the least size.
-        root = max(exp(1) * (log(eta) + (dim + 1) * b) / (dim * (2 * b - 1)), 0.0)
-        size = max(b**dim, root**dim * eta * (batch_size - 1) * b**dim)
-    else:
-        raise ValueError(f"kernel: expected 'linear', 'matern' or 'se', got {kernel!r}")
-    return int(-(-size // 1))

@@ -90,6 +90,38 @@ class Last(Spread):
         return self.last
 
 
+def _counting(agent: Any, n: int, pending: Pending) -> Actions:
+    agent.seen = getattr(agent, "seen", 0.0) + 1
+    return Spread.select(agent, n, pending)
+
+
+def _zeroing(agent: Any, feedback: Feedback) -> None:
+    feedback.rewards[:] = 0
+    Spread.observe(agent, feedback)
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        ({"select": lambda *_: np.random.default_rng().integers(12, size=1)}, "determinism"),
+        (
+            {"select": _counting, "predict": lambda self, X: (X[:, 0] + vars(self).get("seen", 0.0), np.ones(len(X)))},
+            "beliefs changed by selecting on twelve arms: band",
+        ),
+        ({"select": lambda *_: np.zeros(0, np.int64)}, "expected an action on twelve arms, got none"),
+        ({"select": lambda *_: np.array([12])}, "expected indices in"),
+        ({"select": lambda *_: np.array([0.5])}, "expected an integer array"),
+        ({"select": lambda *_: [0]}, "expected an integer array of shape .*, got list"),
+        ({"observe": _zeroing}, "the agent changed rewards"),
+        ({"diagnostics": lambda *_: {"x": float("nan")}}, "expected finite numbers"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_the_check_finds_what_is_broken(methods: dict[str, Any], words: str) -> None:
+    with pytest.raises(AgentCheckError, match=words):
+        agents.check_agent(type("Broken", (Spread,), methods), show=None)
+
+
 def test_late_feedback_is_played() -> None:
     agents.check_agent(Spread)
 

@@ -127,12 +127,6 @@ class TestPolicies:
         assert agent.diagnostics()["information_gain"] == pytest.approx(exact.information_gain, rel=0.05)
         assert MEAN[agent.recommend()] == pytest.approx(MEAN.max(), abs=0.03)
 
-    def test_they_pull_no_bad_arm(self, id: str) -> None:
-        agent = agents.make(id, initial=DATA, width="practical")
-        arms = np.concatenate(play(agent, PROBLEM, noisy(MEAN, 0.1, 0), 0))
-        assert len(arms) == 60
-        assert (MEAN.max() - MEAN[arms]).mean() < 0.1
-
     def test_protocol(self, id: str) -> None:
         kwargs: dict[str, Any] = {"initial": {"arms": [0, 0, 0], "rewards": [0.1, 0.3, 0.2]}}
         if id == "GP-UCB":  # which also has a form on boxes, where there are no arms
@@ -173,16 +167,6 @@ class TestTheCardsData:
             data = InitialData(arms=ARMS[:n], rewards=REWARDS[:n])
             agent.reset(replace(PROBLEM, initial=data), np.random.default_rng(0))
             assert (len(agent.y), agent.design_size, agent.in_initial_design) == (n, size, collecting)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(("id", "kwargs"), [("EpsGreedy", {"c": 10.0}), ("REG-EVOLUTION", {}), ("MAP-UCB", {})])
-    def test_they_pull_better_arms_than_without(self, id: str, kwargs: dict[str, Any]) -> None:
-        def regret(problem: Problem) -> float:
-            problem = replace(problem, horizon=20)
-            arms = [play(agents.make(id, **kwargs), problem, noisy(MEAN, 0.1, seed), seed) for seed in range(4)]
-            return float((MEAN.max() - MEAN[np.ravel(arms)]).mean())
-
-        assert regret(self.WITH_DATA) < 0.6 * regret(PROBLEM)
 
     def test_evolution_begins_with_the_last_of_them(self) -> None:
         agent = begun(self.WITH_DATA, "REG-EVOLUTION", population=50)

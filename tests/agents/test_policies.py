@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, e, log2
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from agents.core.widths import (
     LogDeterminant,
     WidthSchedule,
 )
-from agents.exact.gp_bucb import initialization_size
 from agents.exact.simulation_matching import SimulationMatching
 from agents.few_batches.bpe import BPE, constant_number_lengths, doubling_lengths, equal_lengths, growing_lengths
 from agents.sketched.local_rule import GlobalLocalRule
@@ -317,37 +316,6 @@ class TestStarts:
         )
         assert after.diagnostics()["width"] == plain.diagnostics()["width"]
         assert started.diagnostics()["width"] < after.diagnostics()["width"]
-
-    def test_table_1(self) -> None:
-        assert initialization_size("matern", 10, eta=1.0, eps=0.5) == 81
-        assert initialization_size("linear", 10, dim=2) >= 9
-        assert initialization_size("se", 10, dim=1) >= initialization_size("se", 5, dim=1)
-        assert initialization_size("se", 10, dim=1) == 72  # B.3: e 2 log 10 / (2 log 10 - 1) * 9 log 10 = 71.97
-        wrong: list[tuple[str, dict[str, Any]]] = [
-            ("rbf", {}),
-            ("matern", {"eps": 1.0}),
-            ("se", {"eta": 0.0}),
-            ("se", {"eta": float("inf")}),
-            ("se", {"batch_size": 1}),
-            ("se", {"batch_size": 2.5}),
-            ("se", {"dim": 0}),
-        ]
-        for kernel, kwargs in wrong:
-            with pytest.raises(ValueError, match="expected"):
-                initialization_size(kernel, **{"batch_size": 10, **kwargs})
-
-    @pytest.mark.parametrize("batch_size", [2, 3, 5, 10, 50])
-    @pytest.mark.parametrize("dim", [1, 2, 3])
-    @pytest.mark.parametrize("eta", [1e-6, 0.05, 1.0, 10.0, 100.0])
-    def test_lemma_2_holds_at_the_sizes_of_the_start(self, batch_size: int, dim: int, eta: float) -> None:
-        gamma = {
-            "linear": lambda t: eta * dim * np.log(t + 1),
-            "matern": lambda t: eta * t**0.5,
-            "se": lambda t: eta * np.log(t + 1) ** dim,
-        }
-        for kernel, most in (("linear", 2 / e), ("matern", 1.0), ("se", (2 * dim / e) ** dim)):
-            size = initialization_size(kernel, batch_size, dim=dim, eta=eta, eps=0.5)
-            assert (batch_size - 1) / size * gamma[kernel](size) <= most * (1 + 1e-12)
 
 
 class TestDictionaries:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,12 @@ import agents
 from agents import BoundInputs, Feedback, Pending
 from agents.few_batches import bpe
 from agents.few_batches.rgp_pe import rare_switching
-from gpbandit_envs.corruption import as_corruption
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, NoiseTails, Problem
 from leaderboards import run
 from leaderboards.audit.measure import guarantee_status
-from tests.agents.play import begun, features, gram, in_the_ball, noisy, play
+from tests.agents.play import begun, features, gram, noisy, play
 from tests.agents.test_faithful import PROBLEMS, T, constants
 from tests.reference import policies
 from tests.reference.posterior import dense
@@ -95,36 +93,6 @@ def test_rare_switching_picks_as_one_by_one() -> None:
     assert len(few) < len(arms)
 
 
-def test_the_mean_of_averages_is_the_posterior_mean() -> None:
-    """What eq. 7 of the paper averages, the posterior averages by itself."""
-    rng = np.random.default_rng(1)
-    X = rng.random((10, 2))
-    K, arms, y = SE(0.3)(X, X), rng.integers(0, 10, 60), rng.normal(size=60)
-    averages = np.array([y[arms == arm].mean() for arm in arms])
-    np.testing.assert_allclose(dense(K, arms, averages, 0.3)[0], dense(K, arms, y, 0.3)[0], atol=1e-12)
-
-
-def test_corruption_moves_the_mean_by_at_most_the_enlargements() -> None:
-    """The worst of all ways to spend C is to spend it on one pull; "tight" is met within a factor of two."""
-    rng = np.random.default_rng(2)
-    X = rng.random((60, 1))
-    K, lam = SE(0.1)(X, X), 0.3
-    arms = np.repeat(rng.choice(60, 8, replace=False), rng.integers(5, 12, 8))
-    least = np.bincount(arms)[np.unique(arms)].min()
-    weights = np.linalg.solve(K[np.ix_(arms, arms)] + lam * np.eye(len(arms)), K[arms])
-    sd = np.sqrt(np.diagonal(K) - np.sum(K[arms] * weights, axis=0))
-    worst = C * np.abs(weights).max(axis=0)
-    tight, theory, one_by_one = (
-        C / np.sqrt(least * lam) * sd,
-        C * np.sqrt(len(arms)) / (least * lam) * sd,
-        C / np.sqrt(lam) * sd,
-    )
-    assert (worst <= tight).all()
-    assert (worst / tight).max() > 0.5
-    assert (tight <= theory).all()
-    assert (tight <= one_by_one).all()
-
-
 def test_the_enlargements_of_rgp_pe() -> None:
     problem, mean = PROBLEMS[0]
     problem = replace(problem, horizon=200)
@@ -159,47 +127,6 @@ def test_rgp_pe_holds_under_attack_where_gp_ucb_does_not() -> None:
             late.setdefault(id, []).append(float(record.trace["regret"][-500:].mean()))
     assert max(late["RGP-PE"]) < 0.05
     assert min(late["GP-UCB"]) > 0.3
-
-
-def attacked(clean: Any, shift: np.ndarray, budget: list[float], arms: np.ndarray) -> np.ndarray:
-    """Feedback to which the shift of each arm is added until the budget is spent."""
-    y: np.ndarray = clean(arms)
-    for i, arm in enumerate(arms.tolist()):
-        c = float(np.clip(shift[arm], -budget[0], budget[0]))
-        budget[0] -= abs(c)
-        y[i] += c
-    return y
-
-
-def test_bands_hold_under_attack_where_others_are_left() -> None:
-    left = dict.fromkeys(("GP-UCB", "RGP-UCB", "theory", "tight"), 0)
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        X = rng.random((40, 1))
-        mean = in_the_ball(SE(0.1)(X, X), rng)
-        problem = Problem(
-            name="ball",
-            dim=1,
-            arms=X,
-            kernel=SE(0.1),
-            noise_std=0.05,
-            noise_tails=NoiseTails(0.05, gaussian=True),
-            norm_bound=1.0,
-            horizon=150,
-            misspecification={"corruption": C},
-        )
-        corruption = as_corruption({"name": "flip", "budget": C})
-        assert corruption is not None
-        shift = corruption.attack.shifts(mean, X)
-        for name in left:
-            kwargs: dict[str, Any] = {"enlargement": name} if name in ("theory", "tight") else {}
-            agent = agents.make("RGP-PE" if kwargs else name, lam=0.5, delta=0.01, **kwargs)
-            clean, budget = noisy(mean, 0.05, seed), [C]
-            play(agent, problem, partial(attacked, clean, shift, budget), 0)
-            centre, half = agent.predict(X) or (mean, mean)
-            left[name] += bool((np.abs(mean - centre) > half).any())
-    assert left == {"GP-UCB": left["GP-UCB"], "RGP-UCB": 0, "theory": 0, "tight": 0}
-    assert left["GP-UCB"] > 0
 
 
 def status(id: str, problem: Problem, **kwargs: Any) -> str:
@@ -340,36 +267,6 @@ def test_an_arm_without_noise_is_looked_at_once() -> None:
     problem = replace(problem, noise_stds=stds)
     played = np.concatenate(play(agents.make("VA-MVR"), problem, lambda arms: mean[arms], 0))
     assert np.bincount(played, minlength=problem.n_arms)[::2].max() == 1
-
-
-def heard(mean: np.ndarray, stds: np.ndarray, rng: np.random.Generator, arms: np.ndarray) -> np.ndarray:
-    """Feedback with the noise of each arm."""
-    return mean[arms] + stds[arms] * rng.normal(size=len(arms))
-
-
-def test_their_bands_hold() -> None:
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        X = rng.random((60, 1))
-        mean = in_the_ball(SE(0.1)(X, X), rng)
-        stds = 10 ** rng.uniform(-2, 0, 60)
-        problem = Problem(
-            name="b",
-            dim=1,
-            arms=X,
-            kernel=SE(0.1),
-            noise_std=1.0,
-            noise_tails=NoiseTails(1.0, gaussian=True),
-            noise_stds=stds,
-            norm_bound=1.0,
-            horizon=60,
-        )
-        for id in ("VA-PE", "VA-MVR"):
-            agent = agents.make(id, delta=0.01)
-            play(agent, problem, partial(heard, mean, stds, np.random.default_rng(seed)), 0)
-            centre, half = agent.predict(X) or (mean, mean)
-            assert (np.abs(mean - centre) <= half).all()
-            assert guarantee_status(agent.band_guarantee(), problem) == ""
 
 
 def test_existing_data_are_weighed_by_their_noise() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents import AgentCheckError, Feedback, Pending
+from agents import Feedback, Pending
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
@@ -128,76 +128,6 @@ def test_pickle_and_deepcopy(id: str, kwargs: dict[str, Any]) -> None:
         expected = agent.select(1, Pending.empty(problem))
         for twin in twins:
             np.testing.assert_array_equal(twin.select(1, Pending.empty(problem)), expected)
-
-
-class _Broken(agents.Agent):
-    """Keeps the protocol but for what `fault` names."""
-
-    capabilities = agents.Capabilities(frozenset({"finite"}))
-
-    def __init__(self, fault: str) -> None:
-        self.fault = fault
-        self.rng = np.random.default_rng() if fault == "determinism" else np.random.default_rng(0)
-
-    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        self.problem = problem
-        self.sum = 0.0
-        if self.fault != "determinism":
-            self.rng = rng
-
-    def select(self, n: int, pending: Pending) -> np.ndarray:
-        if self.fault == "beliefs":
-            self.sum += 1
-        if self.fault == "none":
-            return np.zeros(0, np.int64)
-        if self.fault == "range":
-            return np.array([self.problem.n_arms])
-        if self.fault == "dtype":
-            return np.array([0.5])
-        if self.fault == "list":
-            return [0]  # type: ignore[return-value]
-        draw = int(self.rng.integers(self.problem.n_arms))
-        return np.array([draw if self.fault != "resume" else (draw + int(self.sum > 0)) % self.problem.n_arms])
-
-    def observe(self, feedback: Feedback) -> None:
-        self.sum += 1
-        if self.fault == "mutation":
-            feedback.rewards[:] = 0
-
-    def recommend(self) -> int:
-        return 0
-
-    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(len(X), self.sum), np.ones(len(X))
-
-    def diagnostics(self) -> dict[str, float]:
-        return {"x": float("nan")} if self.fault == "diagnostics" else {}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"rng": self.rng.bit_generator.state}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.rng.bit_generator.state = state["rng"]
-        self.sum = -100.0
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("determinism", "determinism"),
-        ("beliefs", "beliefs changed"),
-        ("none", "expected an action on twelve arms, got none"),
-        ("range", "expected indices in"),
-        ("dtype", "expected an integer array"),
-        ("list", "expected an integer array of shape .*, got list"),
-        ("resume", "resume"),
-        ("mutation", "the agent changed rewards"),
-        ("diagnostics", "expected finite numbers"),
-    ],
-)
-def test_the_check_finds_what_is_broken(fault: str, words: str) -> None:
-    with pytest.raises(AgentCheckError, match=words):
-        agents.check_agent(lambda: _Broken(fault))
 
 
 def test_registration(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -315,21 +315,6 @@ class TestFailures:
 
         assert failures("worst") < failures("avoid") / 2
 
-    def test_failures_before_the_worst_outcome_count_as_it_too(self) -> None:
-        def told(good_first: bool) -> Experiment:
-            lab = Experiment({"x": (20, 120)}, on_failure="worst")
-            points = [{"x": x} for x in (40, 75, 85, 95, 105, 115, 25, 30, 50, 55, 60, 65)]
-            for point in points if good_first else points[::-1]:
-                failed = point["x"] > 70
-                lab.tell(point, None if failed else 90 - (point["x"] - 40) ** 2 / 10, failed=failed)
-                if point["x"] == 115 and good_first:
-                    lab.withdraw(lab.ask())
-            return lab
-
-        for lab in (told(True), told(False)):
-            assert lab.predict([{"x": 95}])["mean"][0] < 40  # and not 90, which was all that was known at first
-            assert all(point["x"] < 70 for point in lab.ask(6))
-
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e-12, 1e12])
 def test_sums_of_levels_hold_in_every_unit(unit: float) -> None:
@@ -672,18 +657,6 @@ def test_what_counts_as_the_worst_is_not_recommended_in_whatever_order_it_was_to
     lab.tell({"t": 70.0}, failed=True)  # the middle, which is recommended before any outcome
     with pytest.raises(ValueError, match="recommend: expected a point with an outcome that has not failed, got none"):
         lab.recommend()
-
-
-def test_a_failure_among_good_outcomes_is_not_recommended() -> None:
-    for seed in (2, 8):
-        rng, lab = np.random.default_rng(seed), Experiment({"t": (20, 120), "m": (0, 1)}, on_failure="worst", seed=seed)
-        for _ in range(5):
-            for point in lab.ask(3):
-                failed = rng.random() < 0.5
-                lab.tell(point, None if failed else 50 + 3 * rng.normal(), failed=failed)
-            results = lab.results()
-            named = lab.recommend()
-            assert results[(results["t"] == named["t"]) & (results["m"] == named["m"])]["status"].tolist() == ["done"]
 
 
 @pytest.mark.parametrize(
