@@ -114,7 +114,7 @@ test-lowest: $(VENV)/.installed-release
 
 # Tasks as problems of other libraries, which the extras of the tests leave out: with torch they are some 3 GB.
 test-adapters: $(VENV)/.installed-test
-	$(PIP) --editable '.[ax,botorch,ioh,optunahub]'
+	$(PIP) --editable '.[botorch,ioh,optunahub]'
 	$(BIN)/python -m pytest tests/envs/test_adapters.py tests/leaderboards/play/test_loops.py
 
 coverage: $(VENV)/.installed-test

@@ -10,12 +10,11 @@ import gymnasium as gym
 from gpbandit_envs.adapters.instance import Instance
 
 if TYPE_CHECKING:
-    from ax.benchmark.benchmark_problem import BenchmarkProblem
     from botorch.test_functions import SyntheticTestFunction
     from ioh import ProblemType
     from optunahub.benchmarks import BaseProblem
 
-__all__ = ["to_ax", "to_botorch", "to_ioh", "to_optunahub"]
+__all__ = ["to_botorch", "to_ioh", "to_optunahub"]
 
 
 def to_botorch(
@@ -82,28 +81,6 @@ def to_ioh(env: str | gym.Env[Any, Any], *, seed: int = 0, noise: bool = True, *
     """
     adapter = _adapter("ioh_problem", "ioh")
     return adapter.ioh_problem(Instance(env, seed, kwargs), seed, noise)
-
-
-def to_ax(env: str | gym.Env[Any, Any], *, seed: int = 0, num_trials: int = 50, **kwargs: Any) -> BenchmarkProblem:
-    """A task as a benchmark problem of Ax, to be maximised.
-
-    `ax.benchmark.benchmark.benchmark_replication(problem, method, seed)` plays it. On arms the one parameter is a
-    choice without order, `arm`; on a box there is one for each dimension, in true units. The baseline is the mean of
-    uniform draws, the certified maximum the optimal value.
-
-    Args:
-        env: Id of an environment, or an environment.
-        seed: Seed of the instance and of its noise.
-        num_trials: How many trials a replication has.
-        **kwargs: Keywords of `gymnasium.make` for an id.
-
-    Raises:
-        ImportError: if Ax is not installed.
-        TypeError: if `env` is no environment of this package.
-        ValueError: if it has contexts, a mean that changes, late feedback, or no known optimum.
-    """
-    adapter = _adapter("ax_problem", "ax")
-    return adapter.ax_problem(Instance(env, seed, kwargs), num_trials)
 
 
 def _adapter(module: str, extra: str) -> Any:

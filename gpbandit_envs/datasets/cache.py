@@ -3,7 +3,6 @@
 ```
 <root>/raw/<data set>/<file>           raw files, hash-checked
 <root>/tables/<data set>-...-<key>.npz converted tables
-<root>/quarantine                      damaged files, the last of each name
 <root>/locks, <root>/partial           one lock and one scratch folder for each archive being fetched
 ```
 """
@@ -31,10 +30,10 @@ __all__ = [
     "ByteStream",
     "check_file",
     "copy_checked",
+    "discard",
     "raw_path",
     "read_table",
     "root",
-    "set_aside",
     "sha256_of",
     "table_path",
     "writable_root",
@@ -102,7 +101,7 @@ def table_path(name: str, options: Mapping[str, object], identity: Mapping[str, 
 
 
 def write_table(path: Path, table: Table) -> None:
-    """Store a table, uncompressed, with the hash of each array.
+    """Store a table, uncompressed; the checksums of a zip file tell damage.
 
     Raises:
         DataError: if the cache folder cannot be written.
@@ -119,7 +118,6 @@ def write_table(path: Path, table: Table) -> None:
         "name": table.name,
         "feature_names": table.feature_names,
         "notes": dict(table.notes),
-        "sha256": {name: _array_hash(array) for name, array in arrays.items()},
     }
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
 
@@ -130,7 +128,7 @@ def write_table(path: Path, table: Table) -> None:
 
 
 def read_table(path: Path) -> Table:
-    """Load a stored table and check every array against its hash.
+    """Load a stored table.
 
     Raises:
         IntegrityError: if the file is damaged; it can be deleted, for it is made again from the raw files.
@@ -141,12 +139,9 @@ def read_table(path: Path) -> Table:
             facts: dict[str, Any] = json.loads(stored["facts"].tobytes())
             if facts["format"] != _FORMAT:
                 raise ValueError(f"expected format {_FORMAT}, got {facts['format']}")
-            arrays: dict[str, np.ndarray] = {}
-            for name, sha256 in facts["sha256"].items():
-                arrays[name] = stored[name]
-                if _array_hash(arrays[name]) != sha256:
-                    raise ValueError(f"the array {name} differs from its hash")
-                arrays[name].flags.writeable = False
+            arrays: dict[str, Any] = {name: stored[name] for name in _ARRAYS if name in stored}
+            for array in arrays.values():
+                array.flags.writeable = False
     except Exception as damage:  # from damaged bytes zipfile, zlib, tokenize and NumPy raise nearly anything
         raise IntegrityError(f"{path}: damaged ({damage}). Delete it; it is made again at the next load.") from damage
     labels = arrays.pop("labels", None)
@@ -159,21 +154,10 @@ def read_table(path: Path) -> Table:
     )
 
 
-def set_aside(path: Path, damage: IntegrityError) -> None:
-    """Move a damaged file of the cache to its folder `quarantine`, and say so in a warning.
-
-    Raises:
-        IntegrityError: which is `damage`, if the file cannot be moved.
-    """
-    aside = root() / "quarantine" / path.name
-    try:
-        aside.parent.mkdir(exist_ok=True)
-        os.replace(path, aside)
-    except FileNotFoundError:
-        return  # another process was faster
-    except OSError:
-        raise damage from None
-    _LOG.warning("%s was damaged and is set aside; %s is made anew", aside, path.name)
+def discard(path: Path) -> None:
+    """Delete a damaged file of the cache, and say so in a warning."""
+    path.unlink(missing_ok=True)
+    _LOG.warning("%s was damaged and is made anew", path)
 
 
 def sha256_of(path: Path) -> str:
@@ -229,8 +213,3 @@ def write_whole(to: Path, write: Callable[[IO[bytes]], None]) -> None:
         write(out)
         out.flush()
         os.fsync(out.fileno())
-
-
-def _array_hash(array: np.ndarray) -> str:
-    head = f"{array.dtype.str}{array.shape}".encode()
-    return hashlib.sha256(head + hashlib.sha256(np.ascontiguousarray(array).data).digest()).hexdigest()

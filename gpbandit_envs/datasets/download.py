@@ -75,7 +75,7 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
 
     Raises:
         FetchError: if no source could deliver; the message lists them and says how to supply the file by hand.
-        IntegrityError: if a source holds other bytes than the pinned ones; a damaged file of the cache is set aside.
+        IntegrityError: if a source holds other bytes than the pinned ones; a damaged file of the cache is deleted.
     """
     if file.here and file.sha256 is not None:
         cache.check_file(FOLDER / file.name, file.sha256, "The table or its card was edited: state the hash of both.")
@@ -85,8 +85,8 @@ def fetch_file(card: Card, file: DataFile, all_cards: Iterable[Card] = ()) -> Pa
         try:
             cache.check_file(path, file.sha256, "Delete it; it is fetched again at the next load.")
             return path
-        except IntegrityError as damage:
-            cache.set_aside(path, damage)
+        except IntegrityError:
+            cache.discard(path)
     failed = _failed.get()
     if failed is None:
         failed = {}  # outside such a block a source is asked by each call

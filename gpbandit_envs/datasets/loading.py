@@ -63,7 +63,7 @@ def load(name: str, *, file: str | os.PathLike[str] | None = None, **options: ob
         TypeError: if an option does not exist.
         FileNotFoundError: if `file` does not exist, or is one of several files and the cache lacks others.
         FetchError: if no source can deliver; the message lists them and says how to supply the file by hand.
-        IntegrityError: if bytes differ from the pinned ones. A damaged file of the cache is set aside and made anew.
+        IntegrityError: if bytes differ from the pinned ones. A damaged file of the cache is made anew.
     """
     card = find(name)
     chosen = card.choose(options)
@@ -132,8 +132,8 @@ def _cached(path: Path, make: Callable[[], Table]) -> Table:
     if path.exists():
         try:
             return cache.read_table(path)
-        except IntegrityError as damage:
-            cache.set_aside(path, damage)
+        except IntegrityError:
+            cache.discard(path)
     cache.write_table(path, make())
     return cache.read_table(path)
 

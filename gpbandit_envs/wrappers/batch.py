@@ -67,7 +67,7 @@ class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordCon
         if not isinstance(env.observation_space, gym.spaces.Discrete):
             raise TypeError(
                 f"env: expected a bandit's own observation, Discrete(1), got {shown(env.observation_space)}; put "
-                "BatchFeedback around the bandit, once, and delays and wrappers of observations around BatchFeedback"
+                "BatchFeedback around the bandit, once, and wrappers of observations around BatchFeedback"
             )
         self.batch_size = q
         self.channel = Channel("batch", (q,))

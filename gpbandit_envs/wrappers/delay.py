@@ -19,12 +19,6 @@ from gpbandit_envs.wrappers.batch import BatchFeedback
 __all__ = ["DelayedFeedback"]
 
 _COUNTERS = 2**53  # bound of the counters' spaces; the integers up to it are exact in float64 too
-_CHANGE_NO_FEEDBACK = (
-    gym.wrappers.OrderEnforcing,
-    gym.wrappers.PassiveEnvChecker,
-    gym.wrappers.RecordEpisodeStatistics,
-    gym.wrappers.TimeLimit,
-)
 
 
 class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstructorArgs):
@@ -52,21 +46,20 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
     then the sum of all feedback. With `drain=False` the episode ends at once and open tickets are lost.
 
     Args:
-        env: A bandit environment or a `BatchFeedback` around one, whose feedback then is delayed one by one.
+        env: A bandit environment, whose feedback comes at once and one by one.
         delay: Number of steps (0 is no delay), or a channel as text or JSON, see `gpbandit_envs.channels`: such as
             `"geometric:5"` or `{"name": "geometric", "mean": 5}`; with workers the next action is due when one is free.
         capacity: Most feedback `C` that one step delivers.
         drain: Whether open tickets are delivered at the end.
 
     Attributes:
-        batches: The batches inside; None if actions are single ones.
         channel: When feedback arrives.
         drain: As above.
 
     Raises:
         TypeError: if `drain` is no truth value, the environment is no bandit of this package, its feedback is delayed
-            already, a wrapper that may change feedback is around `BatchFeedback`, or its steps offer only some of the
-            arms: the observation of what arrives would take the place of the context.
+            already or comes in batches, or its steps offer only some of the arms: the observation of what arrives would
+            take the place of the context.
         ValueError: if `delay` or `capacity` is wrong.
     """
 
@@ -88,8 +81,12 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
             raise TypeError(f"env: expected a bandit environment, whose delay stream is seeded, got {bandit}")
         if bandit.recipe.offers is not None:
             raise TypeError("env: its steps offer other arms each, and a delayed observation has no place for them")
+        inside = env
+        while isinstance(inside, gym.Wrapper):
+            if isinstance(inside, DelayedFeedback | BatchFeedback):
+                raise TypeError(f"env: expected feedback at once and one by one, got {type(inside).__name__}")
+            inside = inside.env
         self._bandit = bandit
-        self.batches = _batch(env)
         self._on_request = self.channel.name == "on_request"
         self._capacity = capacity
         self.drain = drain
@@ -105,11 +102,8 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
 
     @property
     def delay(self) -> Delay | None:
-        """What a policy may know of the delay; None if it has no such form.
-
-        Around batches it has none: the delay counts steps, each of them several evaluations.
-        """
-        return self.channel.stated if self.batches is None or self.batches.batch_size == 1 else None
+        """What a policy may know of the delay; None if it has no such form."""
+        return self.channel.stated
 
     def _clear(self) -> None:
         self._tickets = 0
@@ -139,16 +133,10 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
             if not (isinstance(action, Mapping) and {"action", "flush"} <= action.keys()):
                 raise TypeError(f"action: expected {{'action': ..., 'flush': 0 or 1}}, got {action!r}")
             action, flush = action["action"], bool(action["flush"])
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        if self.batches is not None:
-            n_evals = info["n_evals"]
-            feedback, costs = observation["rewards"][:n_evals].tolist(), info["cost"][:n_evals].tolist()
-        else:
-            feedback, costs = [float(reward)], [info["cost"]]
-        for y, cost in zip(feedback, costs, strict=True):
-            self._queue.start(self._tickets, cost)
-            self._rewards[self._tickets] = y
-            self._tickets += 1
+        _, reward, terminated, truncated, info = self.env.step(action)
+        self._queue.start(self._tickets, info["cost"])
+        self._rewards[self._tickets] = float(reward)
+        self._tickets += 1
         self._arrived += self._queue.arrived()
         self._time = self._queue.clock.now if isinstance(self._queue, WorkerQueue) else float(self._steps)
         self._steps += 1
@@ -158,7 +146,7 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         delivered, total = self._deliver()
         if truncated and self.drain and self._arrived:
             truncated, self._draining = False, True
-        return delivered, total, terminated, truncated, {**info, "n_evals": len(feedback), "time": self._time}
+        return delivered, total, terminated, truncated, {**info, "n_evals": 1, "time": self._time}
 
     def _deliver(self) -> tuple[dict[str, Any], float]:
         """The observation with up to `C` arrivals, and their sum."""
@@ -175,22 +163,3 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
             "n": n,
             "pending": np.array([len(self._rewards)], np.int64),
         }, total
-
-
-def _batch(env: gym.Env[Any, Any]) -> BatchFeedback | None:
-    """The batches among the wrappers around the bandit, whose feedback is delayed one by one."""
-    changes: list[str] = []
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, DelayedFeedback):
-            raise TypeError("env: its feedback is delayed already")
-        if isinstance(env, BatchFeedback):
-            if changes:
-                raise TypeError(
-                    f"env: expected nothing around BatchFeedback that may change feedback, got {changes[0]}; "
-                    "put it inside BatchFeedback, or around DelayedFeedback"
-                )
-            return env
-        if not isinstance(env, _CHANGE_NO_FEEDBACK):
-            changes.append(type(env).__name__)
-        env = env.env
-    return None

@@ -312,8 +312,6 @@ def inside_feedback(env: Any, feedback: str | None = None) -> tuple[Any, str]:
             )
         if not layer.drain:
             raise TypeError("env: expected DelayedFeedback(drain=True), which a run does, got drain=False")
-        if layer.batches is not None:
-            raise TypeError("env: expected DelayedFeedback around single evaluations, got it around BatchFeedback")
     if feedback is not None and as_channel(feedback) != layer.channel:
         raise ValueError(f"feedback: expected {layer.channel.text!r}, as the {name} around env says, got {feedback!r}")
     return layer.env, layer.channel.text

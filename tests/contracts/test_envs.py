@@ -35,7 +35,6 @@ WRAPPERS: dict[str, Callable[[Any], Any]] = {
     "geometric": lambda env: DelayedFeedback(env, delay={"name": "geometric", "mean": 2.0}, capacity=2),
     "workers": lambda env: DelayedFeedback(env, delay={"name": "workers", "workers": 3}, capacity=8),
     "on_request": lambda env: DelayedFeedback(env, delay="on_request", capacity=4),
-    "delayed batch": lambda env: DelayedFeedback(BatchFeedback(env, batch_size=2), delay=1, capacity=4),
 }
 
 cases = pytest.mark.parametrize("case", PARAMS)
@@ -267,7 +266,7 @@ def test_return_is_the_sum_of_feedback_whatever_the_regime(case: Case, kind: str
     env = WRAPPERS[kind](case.make(max_episode_steps=horizon))
     env.reset(seed=11)
     total, step, truncated = 0.0, 0, False
-    q = {"batch": 3, "delayed batch": 2}.get(kind, 1)
+    q = 3 if kind == "batch" else 1
     while not truncated:
         chunk = [actions[k % horizon] for k in range(step * q, (step + 1) * q)]
         action: Any = np.asarray(chunk) if q > 1 else chunk[0]

@@ -59,17 +59,6 @@ def test_any_damage_to_a_stored_table_is_noticed(tmp_path: Path) -> None:
         cache.read_table(path)
 
 
-def test_an_array_swapped_in_a_valid_file_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "t.npz"
-    cache.write_table(path, table())
-    with np.load(path) as stored:
-        arrays = dict(stored)
-    arrays["values"] = arrays["values"] + 1
-    np.savez(path, **arrays)
-    with pytest.raises(IntegrityError, match="the array values differs from its hash"):
-        cache.read_table(path)
-
-
 def test_stored_objects_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     np.savez(path, facts=np.array([{"format": 1}], dtype=object))
@@ -90,17 +79,6 @@ def test_whatever_numpy_raises_the_file_is_named(tmp_path: Path, header: str) ->
     path = tmp_path / "t.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("facts.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + b"[]")
-    with pytest.raises(IntegrityError, match=r"t\.npz: damaged .* Delete it"):
-        cache.read_table(path)
-
-
-@pytest.mark.parametrize(("offset", "value"), [(6, 255), (8, 1)], ids=["version", "encrypted"])
-def test_whatever_zipfile_raises_the_file_is_named(tmp_path: Path, offset: int, value: int) -> None:
-    path = tmp_path / "t.npz"
-    cache.write_table(path, table())
-    whole = bytearray(path.read_bytes())
-    whole[whole.index(b"PK\x01\x02") + offset] = value  # an entry of the archive's directory
-    path.write_bytes(whole)
     with pytest.raises(IntegrityError, match=r"t\.npz: damaged .* Delete it"):
         cache.read_table(path)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs
-from gpbandit_envs.adapters import to_ax, to_botorch, to_ioh, to_optunahub
+from gpbandit_envs.adapters import to_botorch, to_ioh, to_optunahub
 from gpbandit_envs.adapters.instance import Instance
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.wrappers import DelayedFeedback
@@ -107,7 +107,7 @@ def test_other_environments_are_refused() -> None:
         Instance(gym.make(BRANIN), 0, {"n_arms": 3})
 
 
-@pytest.mark.parametrize("convert", [to_ax, to_botorch, to_ioh, to_optunahub])
+@pytest.mark.parametrize("convert", [to_botorch, to_ioh, to_optunahub])
 def test_a_missing_library_is_named_with_its_extra(
     convert: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,12 +186,6 @@ def test_optunahub_knows_integers_and_choices(mixed: Any) -> None:
     assert problem.evaluate({"base": "c", "depth": 3, "rate": 0.01}) == pytest.approx(21.0)
 
 
-@needs("ax")
-def test_ax_needs_an_optimum(mixed: Any) -> None:
-    with pytest.raises(ValueError, match="env: expected a task whose optimum is known, got Own/mixed-v0"):
-        to_ax(mixed)
-
-
 @needs("optunahub")
 @pytest.mark.parametrize(("id", "kwargs"), [(BRANIN, {}), (RKHS, ARMS)])
 def test_optunahub(id: str, kwargs: Any) -> None:
@@ -221,28 +215,8 @@ def test_ioh() -> None:
     assert quiet(quiet.optimum.x) == pytest.approx(box.optimum, rel=1e-9)
 
 
-@needs("ax")
-@pytest.mark.parametrize(("id", "kwargs"), [(BRANIN, {}), (RKHS, ARMS)])
-def test_ax(id: str, kwargs: Any) -> None:
-    from ax.benchmark.benchmark import benchmark_replication
-    from ax.benchmark.methods.sobol import get_sobol_benchmark_method
-
-    there, problem = env_of(id, **kwargs), to_ax(id, seed=4, num_trials=5, **kwargs)
-    result = benchmark_replication(problem, get_sobol_benchmark_method(), seed=0)
-    assert result.experiment is not None
-    measured = result.experiment.fetch_data().df["mean"]
-    means = []
-    for trial, value in zip(result.experiment.trials.values(), measured, strict=True):
-        point = list(trial.arms[0].parameters.values())
-        action = point[0] if kwargs else (np.array(point) - [-5, 0]) / 15
-        means.append(there.mean(np.array([action]))[0])
-        assert value == pytest.approx(there.step(action)[1], rel=1e-9)
-    np.testing.assert_allclose(result.optimization_trace, np.maximum.accumulate(means), rtol=1e-9)
-    assert problem.optimal_value == there.optimum > problem.baseline_value
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["botorch_loop", "optunahub_study", "ioh_logger", "ax_replication"])
+@pytest.mark.parametrize("name", ["botorch_loop", "optunahub_study", "ioh_logger"])
 def test_examples_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     library = name.partition("_")[0]
     if find_spec(library) is None:

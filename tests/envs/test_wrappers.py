@@ -150,26 +150,11 @@ def test_pareto_tails() -> None:
         assert abs((pareto >= x).mean() - p) <= 5 * np.sqrt(p * (1 - p) / n)
 
 
-def test_delayed_batches_open_a_ticket_for_every_action() -> None:
-    env = DelayedFeedback(BatchFeedback(bandit(), batch_size=5), delay=1)
-    env.reset(seed=3)
-    seen, sizes, truncated = [], [], False
-    while not truncated:
-        observation, _, _, truncated, info = env.step(np.full(5, 4))
-        n = observation["n"]
-        seen += observation["reward"][:n].tolist()
-        sizes.append(n)
-        assert info["oracle"]["regret"].shape == (5,)
-    assert sizes == [0, 5, 7]
-    assert seen == feedback()
-
-
 def test_wrapper_info_survives_sync_vector() -> None:
     """Ragged arrays in info would crash `SyncVectorEnv`."""
     for wrap in (
         lambda env: BatchFeedback(env, batch_size=5),
         lambda env: DelayedFeedback(env, delay=2, capacity=1),
-        lambda env: DelayedFeedback(BatchFeedback(env, batch_size=5), delay=1, capacity=3),
     ):
         envs = gym.vector.SyncVectorEnv([lambda wrap=wrap: wrap(bandit()) for _ in range(2)])  # type: ignore[misc]
         envs.reset(seed=[1, 2])
@@ -189,8 +174,9 @@ def test_errors() -> None:
     ):
         with pytest.raises(TypeError, match=r"env: expected a bandit's own observation, Discrete\(1\), got .*, once,"):
             BatchFeedback(env, batch_size=2)
-    with pytest.raises(TypeError, match="delayed already"):
-        DelayedFeedback(DelayedFeedback(bandit(), delay=1), delay=1)
+    for wrapped in (DelayedFeedback(bandit(), delay=1), BatchFeedback(bandit(), 2)):
+        with pytest.raises(TypeError, match=r"env: expected feedback at once and one by one, got (Delay|Batch)"):
+            DelayedFeedback(gym.wrappers.TimeLimit(wrapped, 9), delay=1)
     with pytest.raises(TypeError, match="one arm or one point"):
         BatchFeedback(BatchFeedback(bandit(), batch_size=2), batch_size=2)
     with pytest.raises(TypeError, match="bandit environment"):
@@ -316,32 +302,6 @@ def test_only_a_wrapper_of_ours_states_a_delay() -> None:
     inside = DelayedFeedback(gym.make("GPBandit/RKHS-v0"), 5)
     assert problem_of(Late(gym.make("GPBandit/RKHS-v0"))).delay is None
     assert problem_of(Late(inside)).delay == inside.delay is not None
-
-
-def test_around_batches_no_delay_is_stated() -> None:
-    """It counts steps, and what policies are told counts evaluations."""
-    batched = DelayedFeedback(BatchFeedback(bandit(), 5), 1)
-    assert problem_of(batched).delay is None
-    single = DelayedFeedback(BatchFeedback(bandit(), 1), 1)
-    assert problem_of(single).delay == problem_of(DelayedFeedback(bandit(), 1)).delay is not None
-
-
-def test_what_changes_feedback_is_not_passed_over_between_batches_and_delays() -> None:
-    def scaled(env: Any) -> Any:
-        return gym.wrappers.TransformReward(env, lambda reward: 100 * float(reward))
-
-    with pytest.raises(
-        TypeError, match=r"env: expected nothing around BatchFeedback .* got TransformReward; put it inside"
-    ):
-        DelayedFeedback(scaled(BatchFeedback(bandit(), 3)), 0)
-    plain = DelayedFeedback(BatchFeedback(bandit(), 3), 0)
-    inside = DelayedFeedback(BatchFeedback(scaled(bandit()), 3), 0)
-    around = scaled(DelayedFeedback(gym.wrappers.TimeLimit(BatchFeedback(bandit(), 3), 4), 0))
-    rewards = []
-    for env in (plain, inside, around):
-        env.reset(seed=1)
-        rewards.append(env.step(np.array([1, 2, 3]))[1])
-    assert rewards[1:] == pytest.approx([100 * rewards[0]] * 2)
 
 
 @pytest.mark.parametrize("wrap", [lambda env: BatchFeedback(env, 3), lambda env: DelayedFeedback(env, 3)])
