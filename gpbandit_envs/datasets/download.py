@@ -316,8 +316,8 @@ def _locked_folder(name: str) -> Iterator[Path]:
         for left in partial.glob(f"{name}-*"):
             shutil.rmtree(left, ignore_errors=True)
         # A new name each time: the pip of a killed process may still be writing to the old folder.
-        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=partial, ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
+        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=partial, ignore_cleanup_errors=True) as scratch:
+            yield Path(scratch)
     finally:
         lock.release()
 
