@@ -1,4 +1,4 @@
-"""`gpbandit list`, and what a shell completes.
+"""`gpbandit list`.
 
 Nothing of this project is imported for it but the table of environments: that takes a fraction of a second instead of
 several. Plugins are imported.
@@ -13,22 +13,13 @@ import sys
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from leaderboards.cli.errors import Commands, UserError
-from leaderboards.cli.terminal import say_json
+from leaderboards.cli.errors import Commands
 
-__all__ = [
-    "agent_rows",
-    "app",
-    "complete_agent",
-    "complete_anything",
-    "complete_suite",
-    "environment_rows",
-    "suite_rows",
-]
+__all__ = ["agent_rows", "app", "environment_rows", "suite_rows"]
 
 app = typer.Typer(
     cls=Commands,
@@ -39,50 +30,37 @@ app = typer.Typer(
 )
 
 
-_JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
 @app.callback()
-def everything(context: typer.Context, as_json: _JSON = False) -> None:
+def everything(context: typer.Context) -> None:
     """List environments, agents and suites."""
-    if context.invoked_subcommand is not None:
-        if as_json:
-            raise UserError(f"--json: expected after the command, gpbandit list {context.invoked_subcommand} --json")
-        return
-    found = {"environments": environment_rows(), "agents": agent_rows(), "suites": suite_rows()}
-    if as_json:
-        say_json(found)
-        return
-    for title, rows in found.items():
-        typer.echo(f"{title}:")
-        _print(rows, False)
+    if context.invoked_subcommand is None:
+        for title, show in (("environments", envs), ("agents", list_agents), ("suites", suites)):
+            typer.echo(f"{title}:")
+            show()
 
 
 @app.command("envs")
-def envs(as_json: _JSON = False) -> None:
+def envs() -> None:
     """List environments with their horizons."""
-    _print(environment_rows(), as_json)
+    _print(environment_rows())
 
 
 @app.command("agents")
-def list_agents(as_json: _JSON = False) -> None:
+def list_agents() -> None:
     """List agents."""
-    _print(agent_rows(), as_json)
+    _print(agent_rows())
 
 
 @app.command("suites")
-def suites(as_json: _JSON = False) -> None:
+def suites() -> None:
     """List suites with the number of their runs."""
-    _print(suite_rows(), as_json)
+    _print(suite_rows())
 
 
 _Row = dict[str, Any]
 
 
-def _print(rows: list[_Row], as_json: bool) -> None:
-    if as_json:
-        say_json(rows)
-        return
+def _print(rows: list[_Row]) -> None:
     for row in rows:
         size = f"(horizon {row['horizon']})" if "horizon" in row else f"({row['runs']} runs)" if "runs" in row else ""
         typer.echo("  " + "  ".join(filter(None, (row["id"], size, row.get("description", "")))))
@@ -146,28 +124,6 @@ def suite_rows() -> list[_Row]:
         runs = len(suite["agents"]) * repetitions
         rows.append({"id": suite["name"], "runs": runs, "description": suite.get("description", "")})
     return rows
-
-
-def complete_suite(incomplete: str) -> list[str]:
-    """Names of suites, and TOML files of the folder, as a shell may complete them."""
-    return _begun(
-        [*(row["id"] for row in suite_rows()), *(path.name for path in sorted(Path().glob("*.toml")))], incomplete
-    )
-
-
-def complete_agent(incomplete: str) -> list[str]:
-    """Ids of agents, likewise."""
-    return _begun([row["id"] for row in agent_rows()], incomplete)
-
-
-def complete_anything(incomplete: str) -> list[str]:
-    """What `gpbandit show` describes, likewise: ids of environments and agents, names of suites."""
-    envs = _begun([row["id"] for row in environment_rows()], incomplete)
-    return [*envs, *complete_agent(incomplete), *complete_suite(incomplete)]
-
-
-def _begun(names: list[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
 
 
 def _plugins(group: str) -> bool:

@@ -6,15 +6,13 @@ Warns about agents that are worse than uniform sampling.
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from gpbandit_envs.arguments import did_you_mean
 from leaderboards.audit.guarantees import (
     GuaranteeBoard,
     GuaranteeRow,
@@ -25,21 +23,19 @@ from leaderboards.audit.guarantees import (
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite
-from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of, with_board
+from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of
 from leaderboards.score.criteria import BoardScores, alike, board_scores
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes, task_ranking
-from leaderboards.score.scores import N_POINTS
+from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
-from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
 
 __all__ = [
     "check_metric",
     "criteria_help",
-    "joined",
     "opened",
     "ranking",
     "rivals_on",
@@ -71,10 +67,6 @@ def ranking(
     valid: Annotated[
         bool, typer.Option("--valid", help="Rank only agents whose bands held, and say why the others are left out.")
     ] = False,
-    why: Annotated[
-        str | None,
-        typer.Option(metavar="AGENT", help="Say only what this agent did on each environment; by its label or id."),
-    ] = None,
 ) -> None:
     """Print the ranking of a results folder or a board.
 
@@ -82,12 +74,8 @@ def ranking(
     two intervals, and the share of tasks won against each other agent.
     """
     check_metric(by, "--by")
-    if valid and (by != "cumulative_regret" or why is not None):
-        raise UserError(
-            "--valid: expected neither --by nor --why beside it; valid rows are ranked by cumulative regret"
-        )
-    if why is not None and by != "cumulative_regret":
-        raise UserError("--why: expected no --by beside it; it says what an agent did, whatever the criterion")
+    if valid and by != "cumulative_regret":
+        raise UserError("--valid: expected no --by beside it; valid rows are ranked by cumulative regret")
     found = _board_or_folder(results, against)
     with user_errors(Path(results)):
         if not found.keys():
@@ -97,30 +85,13 @@ def ranking(
             raise UserError(
                 f"--valid: expected runs of a suite with the key audit, such as guarantee-v1, got {results}"
             )
-        summary = summarise(found, _POINTS if why is None else N_POINTS)
-    lines: Iterable[str]
-    if why is not None:
-        lines = _why_lines(summary, why)
-    elif valid and suite is not None and suite.audit is not None:
+        summary = summarise(found, _POINTS)
+    if valid and suite is not None and suite.audit is not None:
         lines = _guarantee_lines(guarantee_board(found, summary, suite.audit))
     else:
         lines = _score_lines(summary, by)
     for line in lines:
         say(line)
-
-
-def _why_lines(summary: Summary, name: str) -> Iterator[str]:
-    """The lines of `gpbandit ranking --why`: what an agent did on each environment."""
-    from leaderboards.show.why import deed
-
-    named = [agent for agent, ref in summary.agents.items() if name in (agent, ref.id)]
-    if not named:
-        raise UserError(f"--why: no agent {name!r}; {did_you_mean(name, summary.agents)}")
-    for agent in named:
-        yield f"{agent}; costs are regret per evaluation over that of a uniform draw"
-        for task in summary.tasks:
-            if text := deed(summary, task, agent):
-                yield f"  {task}: {text}"
 
 
 def _score_lines(summary: Summary, by: str) -> Iterator[str]:
@@ -161,15 +132,18 @@ def _counted(n: int) -> str:
     return f"{n} environment{'' if n == 1 else 's'}"
 
 
-def short_ranking(store: Store, also: Container[str] = ()) -> Iterator[str]:
+def short_ranking(
+    store: Store, also: Container[str] = (), reduced: dict[str, RunScores] | None = None
+) -> Iterator[str]:
     """Lines that say who leads in each class of environments, and who ended no better than uniform sampling.
 
     Args:
         store: The results.
         also: Agents that are named even where they do not lead, as those that a folder adds to a board; of the others
             only the ranks are told where there is a board.
+        reduced: Runs that were read before, as `summarise` has them.
     """
-    summary = summarise(store, _POINTS)
+    summary = summarise(store, _POINTS, reduced)
     rankings = {task: task_ranking(summary, task) if about.in_suite else None for task, about in summary.tasks.items()}
     classes = task_classes(summary)
     for name, found in class_rankings(summary, classes, rankings).items():
@@ -193,7 +167,6 @@ def short_ranking(store: Store, also: Container[str] = ()) -> Iterator[str]:
     for agent, ratios in no_better_than_uniform(summary, also if isinstance(store, Joined) else None).items():
         where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in ratios.items())
         yield f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}"
-        yield f"  what it did: {shlex.join(['gpbandit', 'ranking', str(store.directory), '--why', agent])}"
 
 
 # ---- the board that `--against` names ----
@@ -227,18 +200,6 @@ def _board_or_folder(results: str, against: str | None) -> Store:
         if against is not None:
             raise UserError("--against: expected a results folder before it, got the name of a board")
         return board(results)
-
-
-def joined(store: Store) -> Store:
-    """A results folder, joined with the board that it was played against, if any.
-
-    Raises:
-        StoreError: if that board cannot be had.
-    """
-    try:
-        return with_board(store)
-    except ValueError as error:
-        raise StoreError(f"{store.directory} was played against a board that is not here: {error}") from None
 
 
 # ---- bands ----

@@ -1,4 +1,4 @@
-"""Commands on a results folder: `page`, `figures`, `watch`, `merge`, `submit`, `add`, `verify`, `audit`, `query`."""
+"""Commands on a results folder: `page`, `figures`, `merge`, `submit`, `add`, `verify`, `audit`, `query`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rich.progress import Progress
 from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric, criteria_help, joined, opened
-from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, say, say_json
+from leaderboards.cli.ranking import check_metric, criteria_help, opened
+from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, say
 from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
 from leaderboards.publish.submission import faults, is_submission, make_submission, open_submission, same_on_board
 from leaderboards.store import exchange
@@ -33,7 +33,7 @@ from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
 
-__all__ = ["add", "audit", "figures", "merge", "page", "query", "say_screen", "submit", "verify", "watch"]
+__all__ = ["add", "audit", "figures", "merge", "page", "query", "say_screen", "submit", "verify"]
 
 _DIFFERS = 1
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
@@ -110,13 +110,6 @@ def figures(
             help="Show only this agent, by its label or id. May be repeated. Ranks are among the agents shown."
         ),
     ] = None,
-    rival: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Compare the agents with this one, by its label or id. May be repeated. p-values are corrected for "
-            "these pairs only."
-        ),
-    ] = None,
     only_mean: Annotated[
         bool, typer.Option("--only-mean", help="The LaTeX table (siunitx) holds only means, to fit a column.")
     ] = False,
@@ -127,27 +120,10 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        with option_errors(agents="agent", rivals="rival"):
-            files = make_figures(opened(directory), out, agents=agent or (), rivals=rival or (), only_mean=only_mean)
+        with option_errors(agents="agent"):
+            files = make_figures(opened(directory), out, agents=agent or (), only_mean=only_mean)
         for path in files:
             say(str(path))
-
-
-def watch(
-    directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
-    interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Show it once and return.")] = False,
-    ranked_by: _RankBy = "cumulative_regret",
-) -> None:
-    """Show a suite while it runs: what is done, what failed, the time left, the ranking so far."""
-    if interval <= 0:
-        raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
-    check_metric(ranked_by)
-    with user_errors(directory):
-        results_folder(directory)
-        from leaderboards.show import watch as show
-
-        show(directory, interval=interval, once=once, ranked_by=ranked_by, joined=joined)
 
 
 def merge(
@@ -217,7 +193,6 @@ def verify(
     seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, such as a commit hash.")] = None,
     workers: Workers = WORKERS,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code that the results name without asking.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run.")] = False,
     isolate: Annotated[
         bool | None,
         typer.Option(
@@ -249,45 +224,39 @@ def verify(
         isolated = submission is not None if isolate is None else isolate
         with closing(LocalExecutor(workers, code=code, portable=played_portably(store, keys))) as executor:
             verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, code, isolated=isolated)
-        _print_verdicts(store, verdicts, as_json)
+        _print_verdicts(store, verdicts)
         differing = any(verdict.level in ("disagrees", "undecided") for verdict in verdicts)
         if differing and submission is not None:
             for text in same_on_board(submission):
                 say(f"NOT {text}")
-        flagged = submission is not None and say_screen(store, err=as_json)
+        flagged = submission is not None and say_screen(store)
     if differing or flagged:
         raise typer.Exit(_DIFFERS)
 
 
-def _print_verdicts(store: Store, verdicts: Sequence[Verdict], as_json: bool) -> None:
-    """Print a line a run, and with what they come to; with `as_json` an object a run."""
+def _print_verdicts(store: Store, verdicts: Sequence[Verdict]) -> None:
+    """Print a line a run, and what they come to."""
     runs = store.runs()[["agent", "env"]]
     for one in verdicts:
         (agent, env), repetition = runs.loc[one.key], store.spec(one.key).repetition
-        if as_json:
-            about = {"key": one.key, "agent": str(agent), "env": str(env), "repetition": repetition}
-            say_json({**about, "agrees": one.agrees, "verdict": one.level, "text": one.text})
-        else:
-            say(f"{_MARKS[one.agrees]} {one.key[:8]} {agent} on {env}, repetition {repetition}: {one.text}")
-    if not as_json:
-        counts = Counter(verdict.level for verdict in verdicts)
-        undecided = f"; {counts['undecided']} are undecided" if counts["undecided"] else ""
-        unknown = f"; {counts[NOT_HERE]} {NOT_HERE}" if counts[NOT_HERE] else ""
-        say(f"{counts['identical'] + counts['agrees']} of {len(verdicts)} runs agree{undecided}{unknown}")
+        say(f"{_MARKS[one.agrees]} {one.key[:8]} {agent} on {env}, repetition {repetition}: {one.text}")
+    counts = Counter(verdict.level for verdict in verdicts)
+    undecided = f"; {counts['undecided']} are undecided" if counts["undecided"] else ""
+    unknown = f"; {counts[NOT_HERE]} {NOT_HERE}" if counts[NOT_HERE] else ""
+    say(f"{counts['identical'] + counts['agrees']} of {len(verdicts)} runs agree{undecided}{unknown}")
 
 
-def say_screen(results: Store, *, every: bool = True, err: bool = False) -> bool:
+def say_screen(results: Store, *, every: bool = True) -> bool:
     """Print what the screen finds of the first choices of agents; returns whether it flags one.
 
     Args:
         results: Of a submission, or a board.
         every: Whether to print a line for each agent, or for those alone that are flagged.
-        err: Whether to print to the standard error stream.
     """
     found = screen(results)
     for one in found:
         if every or one.flagged:
-            say(f"{'NOT' if one.flagged else 'ok '} screen: {one}", err=err)
+            say(f"{'NOT' if one.flagged else 'ok '} screen: {one}")
     flagged = any(one.flagged for one in found)
     if not every and not flagged:
         told = sum(one.runs > 0 for one in found)
@@ -302,9 +271,7 @@ def audit(
     directory: Folder,
     row: _Row = None,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Only repetitions below this number.")] = None,
-    checkpoints: Annotated[
-        int, typer.Option("--checkpoints", "--looks", min=2, help="Number of log-spaced checkpoints of a run.")
-    ] = CHECKPOINTS,
+    checkpoints: Annotated[int, typer.Option(min=2, help="Number of log-spaced checkpoints of a run.")] = CHECKPOINTS,
     arms: Annotated[
         int,
         typer.Option(min=1, help="Sampled arms at which sketched and exact variances are compared; points of a box."),

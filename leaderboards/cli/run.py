@@ -14,10 +14,9 @@ from rich.console import Console
 from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.errors import UserError, option_errors, user_errors
-from leaderboards.cli.listing import complete_agent, complete_suite
 from leaderboards.cli.ranking import opened, short_ranking, verdict_lines
 from leaderboards.cli.stopping import raise_if_stopped
-from leaderboards.cli.terminal import WORKERS, say, say_json, warn
+from leaderboards.cli.terminal import WORKERS, say, warn
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
@@ -39,9 +38,7 @@ _FAILURES_SHOWN = 5
 def run(
     suite: Annotated[
         str,
-        typer.Argument(
-            help="Name of a suite (see `gpbandit list suites`) or path of a TOML file.", autocompletion=complete_suite
-        ),
+        typer.Argument(help="Name of a suite (see `gpbandit list suites`) or path of a TOML file."),
     ],
     out: Annotated[
         Path | None, typer.Option(help="Results folder; by default results/NAME, NAME being the suite's.")
@@ -53,9 +50,7 @@ def run(
     ] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A further agent: an id, or package.module:Class. May be repeated.", autocompletion=complete_agent
-        ),
+        typer.Option(help="A further agent: an id, or package.module:Class. May be repeated."),
     ] = None,
     against: Annotated[
         str | None,
@@ -73,7 +68,6 @@ def run(
     ] = DEFAULT_EVERY,
     shard: Annotated[str | None, typer.Option(help="Play only part i of N, as i/N; then `gpbandit merge`.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     portable: Annotated[
         bool,
         typer.Option(
@@ -90,8 +84,6 @@ def run(
 
     The exit code is 1 if a run crashed or timed out, now or before, or if data are missing.
     """
-    if as_json and not dry_run:
-        raise UserError("--json: expected --dry-run with it")
     if against is not None and not agent:
         raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
     with option_errors("workers", "executor", "scheduler", "portable", "timeout", "memory", "checkpoint"):
@@ -112,7 +104,7 @@ def run(
     with user_errors(directory):
         store = Store(directory)
         if dry_run:
-            print_dry_run(plan(specs, store, retry_failed), workers, as_json)
+            print_dry_run(plan(specs, store, retry_failed), workers)
             return
         started = time.monotonic()
         try:
@@ -155,14 +147,9 @@ def print_end(store: Store, is_shard: bool) -> None:
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")
 
 
-def print_dry_run(planned: Plan, workers: int, as_json: bool = False) -> None:
-    """Print the missing runs by pair, and how long they may take on so many workers; one JSON object with `as_json`."""
+def print_dry_run(planned: Plan, workers: int) -> None:
+    """Print the missing runs by pair, and how long they may take on so many workers."""
     seconds = None if planned.seconds is None else planned.seconds / workers
-    if as_json:
-        rows = [{"env": e, "agent": a, "runs": n, "skipped": why} for (e, a, why), n in planned.pairs.items()]
-        of = {"runs": planned.runs, "play": planned.play, "skip": planned.skip, "there": planned.there}
-        say_json({**of, "seconds": seconds, "runs_of_unknown_time": planned.unknown, "pairs": rows})
-        return
     for (env, agent, why), n in planned.pairs.items():
         say(f"  {agent} on {env}: {n} runs" if why is None else f"  {agent} on {env}: {n} skipped, {why}")
     speed = f"about {duration(seconds)} on {workers} workers" if seconds is not None else "how long is not known yet"

@@ -14,7 +14,6 @@ from gpbandit_envs import datasets
 from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from leaderboards.cli.errors import UserError
-from leaderboards.cli.listing import complete_anything
 from leaderboards.cli.terminal import say
 from leaderboards.play.build import env_arguments, load_plugins
 from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
@@ -26,13 +25,7 @@ _ADAPTERS = {"Optuna": "optuna", "BoTorch": "botorch"}
 
 
 def show(
-    id: Annotated[
-        str,
-        typer.Argument(
-            help="Id of an environment or agent, name of a suite, or path of a TOML file.",
-            autocompletion=complete_anything,
-        ),
-    ],
+    id: Annotated[str, typer.Argument(help="Id of an environment or agent, name of a suite, or path of a TOML file.")],
 ) -> None:
     """Describe an environment, an agent or a suite: arguments, needs, reference."""
     load_plugins()

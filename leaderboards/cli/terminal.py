@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -26,7 +25,6 @@ __all__ = [
     "Yes",
     "ask_to_run",
     "say",
-    "say_json",
     "warn",
 ]
 
@@ -54,11 +52,6 @@ def say(text: str, err: bool = False) -> None:
 def warn(text: str) -> None:
     """Print a warning on the standard error stream."""
     say(f"warning: {text}", err=True)
-
-
-def say_json(value: object) -> None:
-    """Print `value` as a line of JSON, in ASCII: no text of results drives a terminal."""
-    typer.echo(json.dumps(value))
 
 
 def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:

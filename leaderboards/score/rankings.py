@@ -78,20 +78,13 @@ def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
     return tuple(TaskClass(name, tuple(tasks)) for name, tasks in named.items())
 
 
-def task_ranking(
-    summary: Summary,
-    task: str,
-    by: str = "cumulative_regret",
-    own: Collection[str] | None = None,
-    ends: bool = True,
-) -> TaskRanking | None:
+def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret", ends: bool = True) -> TaskRanking | None:
     """The ranking on `task`; None where no regret is known or nothing has finished.
 
     Args:
         summary: The folder, reduced.
         task: The task.
         by: One of `RANKED_BY`.
-        own: One's own agents; None for those that play in the folder against a board.
         ends: Whether intervals of differences are wanted, see `leaderboards.score.frames.tested`.
 
     Raises:
@@ -108,7 +101,7 @@ def task_ranking(
         Y = np.stack([by_agent[name].on(blocks).finals[metric] for name in agents], axis=1)
         if np.isfinite(Y).all():
             break
-    return rank_task(metric, agents, blocks, Y, summary.own if own is None else own, ends)
+    return rank_task(metric, agents, blocks, Y, summary.own, ends)
 
 
 def ranked_on(
@@ -142,10 +135,9 @@ def class_rankings(
     summary: Summary,
     classes: Iterable[TaskClass],
     rankings: Mapping[str, TaskRanking | None],
-    own: Collection[str] | None = None,
 ) -> dict[str, OverallRanking]:
     """By name of the class, the ranking over its tasks, see `ranking_over`; a class without one is left out."""
-    found = {one.name: ranking_over(summary, one.tasks, rankings, own=own) for one in classes}
+    found = {one.name: ranking_over(summary, one.tasks, rankings) for one in classes}
     return {name: over for name, over in found.items() if over is not None}
 
 
@@ -154,7 +146,6 @@ def ranking_over(
     tasks: Iterable[str],
     rankings: Mapping[str, TaskRanking | None],
     agents: Collection[str] | None = None,
-    own: Collection[str] | None = None,
 ) -> OverallRanking | None:
     """The ranking over those of `tasks` that the suite asks for.
 
@@ -162,8 +153,7 @@ def ranking_over(
         The ranking; None if no agent is ranked on all of them, or only one of several: it is no winner.
     """
     listed = [task for task in tasks if summary.tasks[task].in_suite]
-    own = summary.own if own is None else own
-    found = overall_ranking({task: rankings[task] for task in listed}, agents, own)
+    found = overall_ranking({task: rankings[task] for task in listed}, agents, summary.own)
     alone = len({agent for task in listed for agent in summary.on(task) if agents is None or agent in agents}) == 1
     return None if found is None or (len(found.agents) == 1 and not alone) else found
 

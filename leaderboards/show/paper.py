@@ -79,7 +79,6 @@ def make_figures(
     formats: tuple[str, ...] = FORMATS,
     agents: Sequence[str] = (),
     *,
-    rivals: Sequence[str] = (),
     only_mean: bool = False,
 ) -> list[Path]:
     """Write the figures and tables of a results folder.
@@ -99,16 +98,13 @@ def make_figures(
         formats: File formats that matplotlib knows.
         agents: Agents to show, by their names on the page or their ids, which may stand for several; none for all.
             Ranks and tie groups are then of these agents among themselves.
-        rivals: Agents to compare `agents` with, likewise by name or id. Then these and those are shown, and p-values
-            are corrected for the pairs of one of `agents` with one of `rivals` alone.
         only_mean: Whether the LaTeX table has means alone, in columns of siunitx, so that it fits a column of a paper.
 
     Returns:
         The files.
 
     Raises:
-        ValueError: if the folder holds no finished run, or none of one of `agents` or `rivals`; or there are rivals
-            without `agents`, or one is both.
+        ValueError: if the folder holds no finished run, or none of one of `agents`.
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
     store = directory if isinstance(directory, Store) else Store(directory)
@@ -116,14 +112,8 @@ def make_figures(
     if not summary.scores:
         raise ValueError(f"directory: expected a results folder with finished runs, got {store.directory} with none")
     site = Site(summary, audits=audit_reports(store, summary))
-    if rivals and not agents:
-        raise ValueError(f"agents: expected those that are compared with the rivals {', '.join(rivals)}, got none")
     if agents:
-        chosen, against = _chosen(summary, agents), _chosen(summary, rivals, "rivals")
-        both = sorted(chosen & against)
-        if both:
-            raise ValueError(f"rivals: expected others than agents, got {both[0]!r} in both")
-        site = site.of(chosen | against, chosen if against else None)
+        site = site.of(_chosen(summary, agents))
     folder = own_folder(store.directory / "figures") if out is None else Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -143,8 +133,8 @@ def make_figures(
     return files
 
 
-def _chosen(summary: Summary, agents: Sequence[str], argument: str = "agents") -> set[str]:
-    """The agents with finished runs that the names or ids of an argument stand for."""
+def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
+    """The agents with finished runs that names or ids stand for."""
     played = {agent: summary.agents[agent].id for _, agent in summary.scores}
     chosen: set[str] = set()
     for name in agents:
@@ -152,7 +142,7 @@ def _chosen(summary: Summary, agents: Sequence[str], argument: str = "agents") -
         if not found:
             # As loose as abbreviations are: "epsgp" for EpsGreedy.
             hint = did_you_mean(name, dict.fromkeys((*played, *played.values())), cutoff=0.5)
-            raise ValueError(f"{argument}: no finished run of {name!r}; {hint}")
+            raise ValueError(f"agents: no finished run of {name!r}; {hint}")
         chosen |= found
     return chosen
 

@@ -170,16 +170,15 @@ class Site:
         listed, names = tuple(tasks), frozenset(self.summary.agents if agents is None else agents)
         return self.once(("over", listed, names), lambda: ranking_over(self.summary, listed, self.rankings, names))
 
-    def of(self, agents: Collection[str], own: Collection[str] | None = None) -> Site:
+    def of(self, agents: Collection[str]) -> Site:
         """The same with some agents alone, ranked among themselves and in styles of their own.
 
-        Pairs of one of `own` with another agent are then a family of tests of their own; None for the pairs of those
-        that play against a board. `summary` stays that of all: what their regret is measured against may be another.
+        `summary` stays that of all: what their regret is measured against may be another.
         """
-        site, mine = copy.copy(self), self.summary.own if own is None else own
+        site, own = copy.copy(self), self.summary.own
         site._made = {}
-        site.rankings = {task: found and ranked_among(found, agents, mine) for task, found in self.rankings.items()}
-        site.overall = class_rankings(self.summary, self.classes, site.rankings, own)
+        site.rankings = {task: found and ranked_among(found, agents, own) for task, found in self.rankings.items()}
+        site.overall = class_rankings(self.summary, self.classes, site.rankings)
         site.styles = line_styles({name: ref for name, ref in self.summary.agents.items() if name in agents})
         site.audits = {key: report for key, report in self.audits.items() if key[1] in agents}
         return site

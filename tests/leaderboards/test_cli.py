@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import importlib.metadata
 import io
-import json
 import os
 import re
 import subprocess
@@ -78,12 +77,8 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
     assert [line.split()[1] for line in lines[2:5]] == ["GP-UCB", "Uniform", "Worst"]
     (warned,) = [line for line in lines if "no better" in line]
     assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")
-    assert lines[lines.index(warned) + 1] == f"  what it did: gpbandit ranking {tmp_path / 'r'} --why Worst"
     assert lines[-1] == f"next: gpbandit page {tmp_path / 'r'} --import-agents"
-    _, why, _ = call("ranking", tmp_path / "r", "--why", "Worst")
-    said = Results(tmp_path / "r").why("Worst")["RKHS"]
-    assert why.splitlines()[1] == f"  RKHS: {said}"
-    assert call("ranking", tmp_path / "r", "--why", "Worse")[0] == 2
+    assert Results(tmp_path / "r").why("Worst").keys() == {"RKHS"}
     with pytest.raises(ValueError, match="agent: no agent 'Worse'"):
         Results(tmp_path / "r").why("Worse")
     alone = tmp_path / "alone.toml"
@@ -97,21 +92,13 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
 
 def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> None:
     call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
-    code, out, _ = call("watch", tmp_path / "r", "--once", "--rank-by", "simple_regret")
-    assert code == 0
-    assert "simple regret so far" in out
     code, said, _ = call("page", tmp_path / "r", "--rank-by", "inference_regret")
     assert (code, said) == (0, f"The leaderboard is at {tmp_path / 'r' / 'index.html'}\n")
     page = (tmp_path / "r" / "index.html").read_text()
     assert "Ranked by inference regret at the horizon" in page
     assert "inference regret at t = 20" in page
-    for command in ("page", "watch"):
-        code, _, err = call(command, tmp_path / "r", "--rank-by", "fame")
-        assert code == 2
-        assert (
-            "--rank-by: expected one of cumulative_regret, simple_regret, inference_regret, best_so_far, got 'fame'"
-            in err
-        )
+    known = "cumulative_regret, simple_regret, inference_regret, best_so_far"
+    check_error(call("page", tmp_path / "r", "--rank-by", "fame"), f"--rank-by: expected one of {known}, got 'fame'")
 
 
 def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_path: Path) -> None:
@@ -126,14 +113,7 @@ def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_pa
     _, out, _ = call("ranking", tmp_path / "alone")
     assert "1 environment, 1 agent; a place needs a rival" in out
     assert "one first" not in out
-    for given in (
-        ("--valid", "--by", "simple_regret"),
-        ("--valid", "--why", "Uniform"),
-        ("--why", "Uniform", "--by", "simple_regret"),
-    ):
-        code, _, err = call("ranking", tmp_path / "r", *given)
-        assert code == 2
-        assert f"{given[0]}: expected n" in err
+    check_error(call("ranking", tmp_path / "r", "--valid", "--by", "simple_regret"), "--valid: expected no --by")
 
 
 def test_where_an_extra_of_a_board_s_own_agent_is_missing_the_way_around_is_said(
@@ -219,7 +199,7 @@ def test_audit_looks_inside_and_the_page_shows_it(call: Call, suite: Path, tmp_p
     assert code == 0
     assert f"{out}: 2 runs audited, 2 with a confidence band; 0 were before" in text
     assert len(list((out / "audit").glob("*.parquet"))) == 2
-    code, text, _ = call("audit", out, "--looks", 4, "--workers", 1)
+    code, text, _ = call("audit", out, "--checkpoints", 4, "--workers", 1)
     assert "2 runs audited, 0 with a confidence band; 2 were before" in text
     code, text, _ = call("audit", out, "--repetitions", 1, "--again", "--workers", 1)
     assert "2 runs audited, 1 with a confidence band; 0 were before" in text
@@ -319,7 +299,7 @@ def test_further_agents_whose_labels_are_taken_have_another(
     assert call("run", suite, "--out", out, "--executor", "serial", *further)[0] == 0
     assert set(Store(out).runs()["agent"]) == {"Uniform", "GP-UCB", "label_one:Uniform", "label_two:Uniform"}
     assert call("page", out)[0] == 0
-    assert call("watch", out, "--once")[0] == 0
+    assert call("watch", out)[0] == 0
     check_error(
         call("run", suite, "--out", out, "--agent", "Uniform"), "--agent: 'Uniform' plays already, as 'Uniform'"
     )
@@ -370,15 +350,6 @@ def test_failures_are_named_and_retried_on_request(call: Call, suite: Path, tmp_
     assert "2 runs crashed or timed out before: --retry-failed plays them again" in errors
     assert "(2 crashed), 4 were there before" in call(*arguments, "--retry-failed")[1]
     assert call("run", suite, "--out", tmp_path / "r", "--executor", "serial")[0] == 0, "it is not asked for now"
-
-
-def test_limits_that_cannot_be_kept_are_refused(call: Call, suite: Path, tmp_path: Path) -> None:
-    code, _, err = call("run", suite, "--out", tmp_path, "--executor", "serial", "--memory", "64")
-    assert code == 2
-    assert "--memory: expected another executor than serial" in err
-    code, _, err = call("run", suite, "--out", tmp_path, "--timeout", "inf")
-    assert code == 2
-    assert "--timeout: expected a finite number > 0, got inf" in err
 
 
 LAB = """
@@ -445,6 +416,8 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("run", tmp_path / "none.toml", "--out", out), "cannot be read")
     check_error(call("run", suite, "--out", out, "--executor", "cloud"), "expected one of serial, local", "'cloud'")
     check_error(call("run", suite, "--out", out, "--workers", 0), "--workers: expected an integer >= 1, got 0")
+    serial = ("run", suite, "--out", out, "--executor", "serial")
+    check_error(call(*serial, "--memory", 64), "--memory: expected another executor than serial")
     check_error(call("run", suite, "--nope"), "--nope", "gpbandit --help")
     check_error(call("run"), "Missing argument", "gpbandit --help")
     check_error(call("run", suite, "--out", out, "--agent", "Unifrom"), "did you mean 'Uniform' or ")
@@ -488,30 +461,6 @@ def test_a_wrong_suite_file_names_the_key(call: Call, suite: Path, tmp_path: Pat
     check_error(call("run", suite, "--out", tmp_path / "r"), "unknown argument 'arms'", "n_arms")
     suite.write_text(SUITE.replace("horizon", "horizn"))
     check_error(call("run", suite, "--out", tmp_path / "r"), "tiny.toml", "horizn")
-
-
-def test_a_folder_belongs_to_one_suite(call: Call, suite: Path, tmp_path: Path) -> None:
-    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
-    suite.write_text(SUITE.replace('"tiny"', '"other"'))
-    check_error(call("run", suite, "--out", tmp_path / "r"), "holds results of suite 'tiny'", "--out")
-
-
-def test_a_damaged_file_is_named_and_played_again(call: Call, suite: Path, tmp_path: Path) -> None:
-    out = tmp_path / "r"
-    call("run", suite, "--out", out, "--executor", "serial")
-    store = Store(out)
-    path = next(store.runs_directory.iterdir())
-    path.write_bytes(path.read_bytes()[:100])
-    harness = subprocess.run(
-        [sys.executable, "-m", "leaderboards.cli", "run", str(suite), "--out", str(out), "--executor", "serial"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "warning: " in harness.stderr
-    assert f"{path.name}.damaged" in harness.stderr
-    assert "0 were there before" not in harness.stdout or len(list(store.runs_directory.iterdir())) == 1
-    assert len(store.done_keys()) == 4
 
 
 @pytest.mark.slow
@@ -566,13 +515,6 @@ def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> Non
     assert lines[1] == "  Random on Branin: 2 runs"
     assert lines[2].startswith("2 of 6 runs would run, about ")
     assert lines[2].endswith(", 2 would be skipped; 2 are there (1 done, 1 skipped)")
-    _, text, _ = call("run", suite, "--out", out, "--dry-run", "--json")
-    told = json.loads(text)
-    assert (told["runs"], told["play"], told["skip"]) == (6, 2, 2)
-    assert told["there"] == {"done": 1, "skipped": 1}
-    assert told["seconds"] > 0
-    assert [row["skipped"] is None for row in told["pairs"]] == [False, True]
-    assert call("run", suite, "--json")[0] == 2
 
 
 def test_what_cannot_play_under_the_feedback_is_known_before(call: Call, tmp_path: Path) -> None:
@@ -631,40 +573,17 @@ def test_every_entry_can_be_shown(call: Call) -> None:
             assert call("show", id)[0] == 0, id
 
 
-@pytest.mark.slow
-def test_version_and_json(call: Call, suite: Path, tmp_path: Path) -> None:
+def test_version(call: Call) -> None:
     assert call("--version") == (0, f"gpbandit-envs {importlib.metadata.version('gpbandit-envs')}\n", "")
-    listed = json.loads(call("list", "--json")[1])
-    assert [row["id"] for row in listed["environments"]] == [
-        line.split()[0] for line in call("list", "envs")[1].splitlines()
-    ]
-    assert listed["agents"][0] == {"id": "Uniform"}
-    assert json.loads(call("list", "suites", "--json")[1]) == listed["suites"]
-    assert "gpbandit list suites --json" in call("list", "--json", "suites")[2]
-    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
-    _, out, _ = call("verify", tmp_path / "r", "--json", "--workers", 1, "--row", "Uniform")
-    verdicts = [json.loads(line) for line in out.splitlines()]
-    assert sorted(verdict["repetition"] for verdict in verdicts) == [0, 1]
-    assert all(verdict["agrees"] is True and verdict["agent"] == "Uniform" for verdict in verdicts)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("gpbandit ver", ["verify"]),
-        ("gpbandit run qu", ["quick"]),
-        ("gpbandit run ti", ["tiny.toml"]),
-        ("gpbandit run quick --agent GP-B", ["GP-BUCB"]),
-        ("gpbandit show GPBandit/Bran", ["GPBandit/Branin-v0"]),
-    ],
-)
-def test_a_shell_completes(typed: str, offered: list[str], suite: Path) -> None:
+def test_a_shell_completes() -> None:
     """As bash asks: the words so far and the number of the one to complete."""
-    asked = {"_GPBANDIT_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    asked = {"_GPBANDIT_COMPLETE": "complete_bash", "COMP_WORDS": "gpbandit ver", "COMP_CWORD": "1"}
     command = [sys.executable, "-m", "leaderboards.cli"]
-    ended = subprocess.run(command, cwd=suite.parent, env=os.environ | asked, capture_output=True, text=True)
-    assert ended.stdout.split() == offered, ended.stderr
+    ended = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
+    assert ended.stdout.split() == ["verify"], ended.stderr
 
 
 def test_the_script_that_turns_completion_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -691,8 +610,6 @@ def test_away_from_the_modules_of_a_run_the_commands_say_so(
     assert code == 0
     assert text.count(f"Mine on RKHS, repetition 0: {said_so}") == 1
     assert text.endswith("4 of 6 runs agree; 2 cannot be played here\n")
-    verdicts = [json.loads(line) for line in call("verify", out, "--workers", 1, "--yes", "--json")[1].splitlines()]
-    assert sorted(str(verdict["agrees"]) for verdict in verdicts) == ["None"] * 2 + ["True"] * 4
     code, _, err = call("audit", out, "--workers", 1, "--yes")
     assert code == 1
     assert f"could not be audited: 2 of Mine on RKHS: {said_so}" in err
@@ -777,7 +694,7 @@ def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
     assert code == 0
     assert all(Path(line).stat().st_size > 0 for line in text.split())
     assert (tmp_path / "figures" / "cumulative_regret.pdf") in map(Path, text.split())
-    code, text, _ = call("watch", out, "--once")
+    code, text, _ = call("watch", out)
     assert code == 0
     assert "4 done of 4 runs" in text
     assert call("watch", out, "--interval", 0)[0] == 2

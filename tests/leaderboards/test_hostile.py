@@ -21,7 +21,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from leaderboards.audit.store import AuditStore
 from leaderboards.cli import main
@@ -29,7 +28,7 @@ from leaderboards.play.build import loaded_agent, named_code
 from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec
 from leaderboards.play.suite import SuiteError, parse_suite
 from leaderboards.score.summary import summarise
-from leaderboards.show import build_page, watch
+from leaderboards.show import build_page
 from leaderboards.show.paper import latex_table, markdown_table
 from leaderboards.show.shared import Site
 from leaderboards.store.exchange import add
@@ -413,11 +412,10 @@ def test_nothing_that_shows_results_imports_what_they_name(
 ) -> None:
     pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     build_page(strange)
-    watch(strange, console=Console(file=io.StringIO()), once=True)
     ours = tmp_path / "ours"
     for command in (
         ["page", strange],
-        ["watch", strange, "--once"],
+        ["watch", strange],
         ["submit", strange, "--out", tmp_path / "x.zip"],
         ["add", tmp_path / "x.zip", ours],
         ["merge", strange, "--out", tmp_path / "merged"],

@@ -206,15 +206,6 @@ def test_a_flat_curve_does_not_bounce() -> None:
     assert wrong <= 13, "of 200, one in 40 is to be wrong: more than 13 are so in one of 1,000 tests"
 
 
-@pytest.mark.slow
-def test_the_mean_of_the_rival_is_not_known_exactly() -> None:
-    rng, missed = np.random.default_rng(0), 0
-    for _ in range(400):
-        made = runs(a=rng.normal(60, 1, (40, 1)), b=rng.normal(10, 3, (40, 1)))
-        missed += 5.0 not in more_regret("a", "b")(made)
-    assert missed <= 34, "of 400, one in 20 is to miss: more than 34 do so in one of 1,000 tests"
-
-
 def test_shares_that_are_equal_in_all_runs_are_not_certain() -> None:
     hit, miss = np.zeros((20, 4)), np.ones((20, 4))
     one = found("", "a", "b")(runs(a=hit, b=miss))

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
@@ -132,15 +127,6 @@ def test_the_claims_name_rows_of_their_suites() -> None:
         assert set(uhe.RIVALS) < {entry.ref.label for entry in suite.agents}
     short = suite_of(experiment("uhe-synthetic"), quick=True)
     assert [entry.ref.label for entry in short.environments] == ["Deceptive"]
-
-
-@pytest.mark.slow
-def test_averaging_over_hyperparameters_costs_many_times_as_much(tmp_path: Path) -> None:
-    """In a process of its own: annotations, enforced in this one, take half of UHE-BO's time, little of MCMC-UCB's."""
-    command = [sys.executable, "-m", "leaderboards.cli", "reproduce", "uhe-synthetic", "--quick", "--workers", "1"]
-    subprocess.run([*command, "--out", str(tmp_path)], check=True)
-    (claim,) = json.loads((tmp_path / "claims.json").read_text())["claims"]
-    assert (claim["name"], claim["verdict"]) == ("deceptive-faster-than-mcmc", "agrees"), claim
 
 
 @pytest.mark.slow

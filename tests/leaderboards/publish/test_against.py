@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
-import sys
 from collections import Counter
 from dataclasses import replace
 from html import unescape
@@ -14,17 +12,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from rich.console import Console
 
 import leaderboards
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
-from leaderboards.cli.ranking import joined
+from leaderboards.cli.watch import Watcher
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.publish.boards import Board
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
-from leaderboards.show.watch import Watcher
 from leaderboards.store.intact import StoreError
 from leaderboards.store.provenance import MANIFEST
 from leaderboards.store.store import Store
@@ -53,10 +49,7 @@ def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None
 
 def shown(watcher: Watcher) -> tuple[str, bool]:
     view, complete = watcher.update()
-    console = Console(file=io.StringIO(), width=100)
-    console.print(view)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]
-    return re.sub(r"[\d.,]+ runs a minute", "x runs a minute", text), complete  # which a clock decides
+    return re.sub(r"[\d.,]+ runs a minute", "x runs a minute", view.plain), complete  # which a clock decides
 
 
 @pytest.mark.no_cover
@@ -65,13 +58,14 @@ def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
 ) -> None:
     out = tmp_path / "res"
     results = leaderboards.run_suite(small_suite(), {"mine": "Random"}, out=out, against="board", progress=False)
-    watcher, n = Watcher(out, joined=joined), 2 * REPETITIONS
-    monkeypatch.setattr(sys.modules[Watcher.__module__], "_AGENTS_SHOWN", 1)
+    watcher, n = Watcher(out), 2 * REPETITIONS
+    monkeypatch.setattr("leaderboards.cli.ranking._SHOWN", 1)
     text, complete = shown(watcher)
     assert f"{n} done of {n}" in text
     assert complete
     best = results.ranking().index[0]
-    assert [line.split("  ")[0] for line in text.splitlines()[-2:]] == [best, "mine"], "the best, and one's own"
+    shown_first = [line.split("  (mean rank")[0].split()[-1] for line in text.splitlines() if "(mean rank" in line]
+    assert shown_first == [best, "mine"], "the best, and one's own"
     store = Store(out)
     store.path(next(iter(store.entries().values()))).unlink()
     gone = n - len(Store(out).keys())
@@ -81,7 +75,7 @@ def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
     shutil.rmtree(own.directory)
     assert shown(watcher)[0] == text, "the board is read once"
     with pytest.raises(StoreError, match="res was played against a board that is not here: against: no board of"):
-        Watcher(out, joined=joined).update()
+        Watcher(out).update()
 
 
 def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ import pytest
 
 from agents import Actions, Capabilities, Pending
 from agents.core.finite import FiniteArmAgent
+from leaderboards.cli.watch import Watcher
 from leaderboards.play.build import build_agent
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import Board, board, pack_board
 from leaderboards.publish.submission import LIST, open_submission
-from leaderboards.show.watch import Watcher
 from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack

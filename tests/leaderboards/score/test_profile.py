@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import leaderboards
-from gpbandit_envs.datasets import DataError
 from gpbandit_envs.problem import Problem
 from leaderboards.play.spec import Ref
 from leaderboards.score import profile
@@ -67,23 +66,6 @@ def test_tasks_are_grouped_by_what_they_are(
         "unknown_kernel": {"box"},
     }
     assert [*found, "real_data"] == [group.name for group in GROUPS]
-
-
-@pytest.mark.slow
-def test_boards_have_all_groups() -> None:
-    full: set[str] = set()
-    for name in ("core-v2", "boxes-v2", "feedback-v1"):
-        summary = summarise(leaderboards.board(name), n_points=2)
-        problems = {}
-        for task in summary.tasks:
-            try:
-                instance = first_instance(summary, task)
-            except (DataError, ImportError) as error:
-                pytest.skip(f"{task}: {error}")
-            if instance is not None:
-                problems[task] = instance.problem
-        full |= grouped(summary, problems).keys()
-    assert {group.name for group in GROUPS} == full
 
 
 def test_without_instances_the_settings_tell_what_they_can(

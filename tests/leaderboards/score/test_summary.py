@@ -3,15 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import leaderboards
-from gpbandit_envs.channels import WorkerQueue, as_channel
-from leaderboards.play.measures import COLUMNS
+from gpbandit_envs.channels import as_channel
+from leaderboards.play.measures import COLUMNS, completion_times
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.score.frames import overall_ranking
@@ -51,42 +49,12 @@ def test_a_reduced_run_is_its_full_curves_at_the_kept_times() -> None:
         reduce_run({name: x[:-1] for name, x in arrays.items()}, t, as_channel("batch:7"))
 
 
-class Costs(gym.Wrapper[Any, Any, Any, Any]):
-    """The t-th evaluation costs 1 to 7 units, whatever it is."""
-
-    def reset(self, **kwargs: Any) -> Any:
-        self.t = 0
-        return self.env.reset(**kwargs)
-
-    def step(self, action: Any) -> Any:
-        self.t += 1
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, reward, terminated, truncated, info | {"cost": 1.0 + 3 * self.t % 7}
-
-
-@pytest.mark.parametrize(("workers", "open_at_most"), [(1, 4), (4, 4), (6, 3)])
-def test_the_experiment_time_under_workers_is_that_of_the_harness(
-    monkeypatch: pytest.MonkeyPatch, workers: int, open_at_most: int
-) -> None:
-    """With six workers and three open evaluations the agent waits while workers are free."""
-    ends: list[float] = []
-    start = WorkerQueue.start
-
-    def noted(self: WorkerQueue, ticket: int, cost: float) -> None:
-        ends.append(self.clock.now + cost)
-        start(self, ticket, cost)
-
-    monkeypatch.setattr(WorkerQueue, "start", noted)
-    env = Costs(gym.make("GPBandit/RKHS-v0", n_arms=15))
-    policy = ("GP-BUCB", {"width": 1.0, "batch_size": open_at_most})
-    found = leaderboards.run(env, policy, horizon=40, feedback=f"workers:{workers}").trace
-    t = np.arange(1, 41)
-    scores = reduce_run({name: found[name].to_numpy() for name in COLUMNS}, t, as_channel(f"workers:{workers}"))
-    curves, finals = scores.curves, scores.finals
-    np.testing.assert_allclose(curves["simulated_time"], np.maximum.accumulate(ends))
-    assert finals["simulated_time"] == max(ends)
-    if workers == 4:
-        assert finals["simulated_time"] < found["cost"].sum() / 3
+def test_under_workers_there_is_a_clock_and_no_batch() -> None:
+    """Whose times are those of the channel: see `completion_times` among the metrics."""
+    frame = trace(40, 0.5, np.random.default_rng(0)).assign(cost=1.0 + 3 * np.arange(40) % 7)
+    arrays = {name: frame[name].to_numpy() for name in COLUMNS}
+    finals = reduce_run(arrays, np.arange(1, 41), as_channel("workers:4")).finals
+    assert finals["simulated_time"] == completion_times(arrays["cost"], arrays["batch"], 4).max()
     for name in ("batches", "batch_length", "regret_per_batch"):
         assert np.isnan(finals[name]), "deliveries of single evaluations are no batches"
 

@@ -238,9 +238,13 @@ def test_the_page_is_the_same_twice_and_forgets_pages_of_what_is_gone(tmp_path: 
     folder(tmp_path, repetitions=2)
     index = build_page(tmp_path)
     first = {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")}
-    (tmp_path / "site" / "env-gone.html").write_text("old")
+    gone = [tmp_path / "site" / "env-gone.html"]
+    gone += [tmp_path / "site" / place / "env-gone.js" for place in ("repetitions", "pulls", "compare")]
+    for path in gone:
+        path.write_text("old")
     assert build_page(tmp_path) == index
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")} == first
+    assert not any(path.exists() for path in gone)
 
 
 def test_runs_from_elsewhere_are_marked_until_they_are_verified(tmp_path: Path) -> None:

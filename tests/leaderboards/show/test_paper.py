@@ -142,38 +142,6 @@ def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_pa
     assert {"cumulative_regret.png", "ranks.png", "profiles.png", "targets.png"} <= names
 
 
-@pytest.mark.slow
-def test_p_values_are_corrected_for_the_pairs_with_rivals_alone(tmp_path: Path) -> None:
-    widths = [Ref("GP-UCB", {"width": w}, f"width {w:g}") for w in (0.5, 1.0, 2.0, 4.0)]
-    store = folder(tmp_path, agents=[Ref("Uniform"), *widths], repetitions=8)
-    site = Site(summarise(store))
-    shown = {"width 0.5", "width 1", "width 2", "width 4"}
-    among, against = site.of(shown), site.of(shown, {"width 1"})
-    for task in site.summary.tasks:
-        one, other = among.rankings[task], against.rankings[task]
-        assert one is not None
-        assert other is not None
-        i = one.agents.index("width 1")
-        others = [j for j in range(4) if j != i]
-        assert (other.test.p[i, others] <= one.test.p[i, others]).all(), "three pairs are asked, not six"
-        assert (other.test.p[i, others] < one.test.p[i, others]).any()
-        rest = np.ix_(others, others)
-        np.testing.assert_array_equal(other.test.p[rest], one.test.p[rest])
-    make_figures(tmp_path, formats=(), agents=["width 1"], rivals=["width 2", "Uniform"])
-    rows = (tmp_path / "figures" / "scores.md").read_text().splitlines()[2:5]
-    assert {row.split(" | ")[0] for row in rows} == {"| width 1", "| width 2", "| Uniform"}
-    for arguments, message in (
-        ({"rivals": ["Uniform"]}, "agents: expected those that are compared with the rivals Uniform, got none"),
-        ({"agents": ["Uniform"], "rivals": ["Uniform"]}, "rivals: expected others than agents, got 'Uniform' in both"),
-        (
-            {"agents": ["Uniform"], "rivals": ["Unifrom"]},
-            "rivals: no finished run of 'Unifrom'; did you mean 'Uniform'?",
-        ),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            make_figures(tmp_path, **arguments)  # type: ignore[arg-type]
-
-
 def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path) -> None:
     agents = [Ref("Uniform"), Ref("GP-UCB"), Ref("BBKB", label="BBKB <2>")]
     crashed: Failure = ("crashed", "ValueError: no", None)

@@ -178,19 +178,6 @@ def test_environments_are_filtered_by_family(site: Path, open_page: Open) -> Non
         assert page.evaluate(columns) == 3
 
 
-def test_agents_are_ranked_anew_on_what_filters_leave(site: Path, open_page: Open) -> None:
-    with open_page(site / "index.html") as page:
-        part = page.locator(".ranked")
-        basis = part.locator(".basis")
-        assert basis.inner_text().startswith("Ranks rest on 3 environments")
-        before = part.locator("tbody").inner_text().split()
-        page.get_by_label("Family").select_option("drawn functions")
-        page.wait_for_function("document.querySelector('.basis').textContent.startsWith('Ranks rest on 2')")
-        page.get_by_label("Family").select_option("")
-        page.wait_for_function("document.querySelector('.basis').textContent.startsWith('Ranks rest on 3')")
-        assert part.locator("tbody").inner_text().split() == before
-
-
 def test_classes_that_a_filter_empties_are_hidden(real: Path, open_page: Open) -> None:
     with open_page(real / "index.html") as page:
         assert page.locator(".ranked:visible").count() == 4, "not all agents play with delays and batches"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from leaderboards.show.environment import REPEATED, environment_page, repetition
 from leaderboards.show.shared import Site
 from leaderboards.show.where_agents_pull import pull_data, three_digits
 from leaderboards.store.store import Store
-from tests.browser import Open
 from tests.leaderboards.folders import AGENTS, folder
 
 ENVS: dict[str, tuple[str, dict[str, object]]] = {
@@ -141,26 +139,6 @@ def test_single_repetitions_are_the_curves_of_the_runs(tmp_path: Path) -> None:
         np.testing.assert_allclose(curves, scores.curves[name][:, at], rtol=1e-7)
 
 
-@pytest.mark.browser
-def test_single_repetitions_are_drawn_as_they_are(tmp_path: Path, open_page: Open) -> None:
-    scores = summarise(folder(tmp_path, repetitions=3)).scores["RKHS", "GP-UCB"]
-    build_page(tmp_path, theory=False)
-    drawn = "document.getElementById('plot').data"
-    with open_page(tmp_path / "site" / "env-rkhs.html") as page:
-        page.locator("#chart-section").scroll_into_view_if_needed()
-        page.locator("#legend li").first.wait_for()
-        page.locator("#show-runs").check()
-        page.wait_for_function(f"{drawn}.some((trace) => trace.y.includes(null))")
-        names = page.evaluate("Array.from(document.querySelectorAll('#legend li'), (item) => item.innerText.trim())")
-        single = page.evaluate(f"{drawn}.filter((trace) => trace.y.includes(null)).map((trace) => [trace.x, trace.y])")
-    assert len(single) == len(names)
-    x, y = next(each for name, each in zip(names, single) if name.startswith("GP-UCB"))
-    times = np.array(x[: x.index(None)])
-    curves = np.array([y[i * (len(times) + 1) : (i + 1) * (len(times) + 1) - 1] for i in range(3)], float)
-    name = next(name for name in REPEATED if np.allclose(curves[:, -1], scores.finals[name], rtol=1e-3))
-    np.testing.assert_allclose(curves, scores.curves[name][:, np.searchsorted(scores.t, times)], rtol=1e-3)
-
-
 def test_one_repetition_has_no_others_beside_it(tmp_path: Path) -> None:
     folder(tmp_path, [Ref("GPBandit/RKHS-v0")], AGENTS[:2], repetitions=1)
     build_page(tmp_path, theory=False)
@@ -174,17 +152,3 @@ def test_three_digits_are_exact_at_every_size() -> None:
     assert three_digits(x)[:5].tolist() == expected
     assert np.isnan(three_digits(x)[5:7]).all()
     assert three_digits(x)[7] == pytest.approx(1e-300)
-
-
-def test_scripts_of_what_is_gone_go_too(tmp_path: Path) -> None:
-    folder(tmp_path, repetitions=2)
-    build_page(tmp_path)
-    gone = [tmp_path / "site" / place / "env-gone.js" for place in ("repetitions", "pulls", "compare")]
-    for path in gone:
-        path.write_text("old")
-    build_page(tmp_path)
-    assert not any(path.exists() for path in gone)
-    scripts = sorted(path.name for path in (tmp_path / "site" / "repetitions").iterdir())
-    assert scripts == ["env-gpsample.js", "env-rkhs.js"]
-    text = (tmp_path / "site" / "repetitions" / "env-rkhs.js").read_text()
-    assert re.fullmatch(r"window\.repetitionData = JSON\.parse\(.*\);\n", text, re.DOTALL)
