@@ -17,7 +17,6 @@ import typer
 
 from leaderboards import own_agents
 from leaderboards.cli.errors import Commands, UserError
-from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import LogFormatter
 
 __all__ = ["app", "execute"]
@@ -50,7 +49,6 @@ def _load(name: str) -> Any:
     """A command as Typer builds it; its module is imported now."""
     module, _, attribute = _COMMANDS[name][0].partition(":")
     found = getattr(importlib.import_module(f"leaderboards.cli.{module}"), attribute)
-    raise_if_stopped()
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
         alone.command(name)(found)

@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.progress import Progress
@@ -38,7 +37,6 @@ __all__ = ["add", "audit", "figures", "merge", "page", "query", "say_screen", "s
 _DIFFERS = 1
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
 _ROWS_SHOWN, _KINDS_SHOWN = 1000, 5
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 _RankBy = Annotated[str, typer.Option("--rank-by", help=criteria_help)]
 _Row = Annotated[
@@ -110,9 +108,6 @@ def figures(
             help="Show only this agent, by its label or id. May be repeated. Ranks are among the agents shown."
         ),
     ] = None,
-    only_mean: Annotated[
-        bool, typer.Option("--only-mean", help="The LaTeX table (siunitx) holds only means, to fit a column.")
-    ] = False,
 ) -> None:
     """Draw figures and tables for a paper: PNG and PDF, Markdown and LaTeX."""
     with user_errors(directory):
@@ -121,7 +116,7 @@ def figures(
         from leaderboards.show import make_figures
 
         with option_errors(agents="agent"):
-            files = make_figures(opened(directory), out, agents=agent or (), only_mean=only_mean)
+            files = make_figures(opened(directory), out, agents=agent or ())
         for path in files:
             say(str(path))
 
@@ -323,7 +318,6 @@ def _report_audits(store: Store, outcomes: list[AuditOutcome], before: int) -> N
 def query(
     directory: Folder,
     sql: Annotated[str, typer.Argument(help="SQL over the tables runs and traces.")],
-    csv: Annotated[bool, typer.Option("--csv", help="Answer as CSV.")] = False,
 ) -> None:
     """Answer an SQL query, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
     with user_errors(directory):
@@ -332,13 +326,4 @@ def query(
             answer = answer_query(store, sql)
         except QueryError as error:
             raise UserError(str(error)) from None
-    say(_csv(answer) if csv else answer.head(_ROWS_SHOWN).to_string(index=False))
-
-
-def _csv(answer: pd.DataFrame) -> str:
-    """CSV whose texts no spreadsheet takes for a formula: those that begin like one get an apostrophe before them."""
-
-    def plain(value: object) -> object:
-        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-    return answer.rename(columns=plain).map(plain).to_csv(index=False).rstrip()
+    say(answer.head(_ROWS_SHOWN).to_string(index=False))

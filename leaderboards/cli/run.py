@@ -15,7 +15,6 @@ from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import opened, short_ranking, verdict_lines
-from leaderboards.cli.stopping import raise_if_stopped
 from leaderboards.cli.terminal import WORKERS, say, warn
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
@@ -96,7 +95,6 @@ def run(
 
     def begins(todo: Sequence[RunSpec]) -> None:
         nonlocal begun
-        raise_if_stopped()
         for id, breach in protocol_breaches(agent or (), todo):
             warn(f"{id} {breach}")
         begun = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ __all__ = [
     "Stopped",
     "open_missing_streams",
     "output_error",
-    "raise_if_stopped",
     "stoppable",
     "watched_streams",
 ]
@@ -28,7 +26,6 @@ SIGNALLED = 128
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 # A wrapper, such as `timeout` or `uv run`, forwards to the command what the terminal has sent it already.
 _ECHO_SECONDS = 0.1
-_AGAIN_SECONDS = 0.01
 
 
 class Stopped(KeyboardInterrupt):
@@ -43,62 +40,33 @@ class Stopped(KeyboardInterrupt):
         self.code = SIGNALLED + number
 
 
-_heard: list[tuple[int, float]] = []
-"""The first signal and when it came."""
-
-
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Raise `Stopped` in the main thread at the first signal; at the second, end this process without tidying up.
 
     Batch systems stop their jobs with SIGTERM, a terminal that closes sends SIGHUP: both are as clean as Ctrl-C.
-    What is ignored already, as under `nohup`, stays so. Where nothing can be raised (in `__del__`, or in the callback
-    of a weak reference, of which every import has one), it is raised a little later.
+    What is ignored already, as under `nohup`, stays so.
     """
-    report = sys.unraisablehook
-    again: list[threading.Timer] = []
+    heard: list[float] = []  # when the first signal came
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        if not _heard:
-            _heard.append((number, time.monotonic()))
+        if not heard:
+            heard.append(time.monotonic())
             raise Stopped(number)
-        if time.monotonic() - _heard[0][1] > _ECHO_SECONDS:
+        if time.monotonic() - heard[0] > _ECHO_SECONDS:
             os.write(2, b"stopped at once\n")
             os._exit(SIGNALLED + number)
-
-    def raise_later(lost: sys.UnraisableHookArgs) -> None:
-        if not isinstance(lost.exc_value, Stopped):
-            report(lost)
-            return
-        number, _ = _heard.pop()
-        again.append(threading.Timer(_AGAIN_SECONDS, signal.raise_signal, (number,)))
-        again[-1].start()
 
     before: dict[int, Any] = {}
     for name in _STOPPING:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, stop)
-    sys.unraisablehook = raise_later
     try:
         yield
     finally:
-        for timer in again:
-            timer.cancel()
-        sys.unraisablehook = report
         for number, handler in before.items():
             signal.signal(number, handler)
-        _heard.clear()
-
-
-def raise_if_stopped() -> None:
-    """Raise `Stopped` again for a signal that has come already.
-
-    Called where imports end: what a module raises while it is imported, others may swallow, as those that try whether
-    an optional one is there, or compiled ones.
-    """
-    if _heard:
-        raise Stopped(_heard[0][0])
 
 
 class _Output:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from leaderboards.cli.errors import UserError, results_folder, user_errors
+from leaderboards.cli.errors import results_folder, user_errors
 from leaderboards.cli.ranking import short_ranking
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import with_board
@@ -26,6 +26,7 @@ from leaderboards.text import duration, visible
 __all__ = ["Watcher", "watch"]
 
 _SPAN = 300.0  # seconds over which the speed is measured
+_EVERY = 2.0  # seconds between two updates
 
 
 class Watcher:
@@ -98,14 +99,11 @@ class Watcher:
 
 def watch(
     directory: Annotated[Path, typer.Argument(help="Results folder of a suite that is running.")],
-    interval: Annotated[float, typer.Option(help="Seconds between two updates.")] = 2.0,
 ) -> None:
     """Show a suite while it runs: what is done, what failed, the time left, the ranking so far.
 
     Where there is no terminal it is shown once.
     """
-    if interval <= 0:
-        raise UserError(f"--interval: expected a number of seconds > 0, got {interval!r}")
     with user_errors(directory):
         watcher, console = Watcher(results_folder(directory)), Console()
         view, complete = watcher.update()
@@ -115,7 +113,7 @@ def watch(
         with Live(view, console=console, refresh_per_second=4) as live:
             try:
                 while not complete:
-                    time.sleep(interval)
+                    time.sleep(_EVERY)
                     view, complete = watcher.update()
                     live.update(view)
             except KeyboardInterrupt:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMATS",
     "Drawing",
-    "booktabs",
     "draw_intervals",
     "draw_panels",
     "escape_latex",
@@ -78,8 +77,6 @@ def make_figures(
     out: str | os.PathLike[str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     agents: Sequence[str] = (),
-    *,
-    only_mean: bool = False,
 ) -> list[Path]:
     """Write the figures and tables of a results folder.
 
@@ -98,7 +95,6 @@ def make_figures(
         formats: File formats that matplotlib knows.
         agents: Agents to show, by their names on the page or their ids, which may stand for several; none for all.
             Ranks and tie groups are then of these agents among themselves.
-        only_mean: Whether the LaTeX table has means alone, in columns of siunitx, so that it fits a column of a paper.
 
     Returns:
         The files.
@@ -126,7 +122,7 @@ def make_figures(
                 files.append(folder / f"{name}.{format}")
                 with written_whole(files[-1]) as temporary:
                     figure.savefig(temporary, format=format, metadata=_NO_DATE.get(format), dpi=200)
-    for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site, only_mean=only_mean))):
+    for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site))):
         files.append(folder / f"scores{suffix}")
         with written_whole(files[-1]) as temporary:
             temporary.write_text(table, encoding="utf-8")
@@ -377,27 +373,14 @@ def markdown_table(site: Site) -> str:
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", _caption(site), ""])
 
 
-def latex_table(site: Site, *, only_mean: bool = False) -> str:
-    """The same as a `tabular` with booktabs rules.
-
-    Args:
-        site: What is shown.
-        only_mean: Whether it has means alone, in columns of siunitx that are aligned at the point, with the names of
-            environments on their side.
-    """
-    tasks, notes = list(site.summary.tasks), [f"% {_caption(site, only_mean=only_mean)}"]
-    if only_mean:
-        cells = _cells(site, lambda mean: number(mean.estimate), "{--}", rf"{{{{{{}}{_PART_LATEX}}}}}", r"\bfseries {}")
-        notes += [r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"]
-        means = [[mean for name in _order(site) if (mean := _score(site, task, name)) is not None] for task in tasks]
-        columns = "".join(_siunitx([number(mean.estimate) for mean in found]) for found in means)
-        head = [rf"{{\rotatebox{{90}}{{{escape_latex(task)}}}}}" for task in tasks]
-    else:
-        # Bold text alone leaves mathematics as it is.
-        cells = _cells(site, _text_latex, "--", f"{{}}{_PART_LATEX}", r"\textbf{{\boldmath {}}}")
-        columns, head = "r" * len(tasks), [escape_latex(task) for task in tasks]
-    rows = [[escape_latex(name), *row] for name, row in cells]
-    return "\n".join([*notes, *booktabs(f"l{columns}", ["Agent", *head], rows), ""])
+def latex_table(site: Site) -> str:
+    """The same as a `tabular` with booktabs rules."""
+    # Bold text alone leaves mathematics as it is.
+    cells = _cells(site, _text_latex, "--", f"{{}}{_PART_LATEX}", r"\textbf{{\boldmath {}}}")
+    rows = [["Agent", *map(escape_latex, site.summary.tasks)], *([escape_latex(name), *row] for name, row in cells)]
+    head, *body = (" & ".join(row) + r" \\" for row in rows)
+    begin, end = rf"\begin{{tabular}}{{l{'r' * len(site.summary.tasks)}}}", r"\end{tabular}"
+    return "\n".join([f"% {_caption(site)}", begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end, ""])
 
 
 def _cells(
@@ -412,24 +395,6 @@ def _cells(
         return bold.format(found) if site.rank(task, name) == 1 else found
 
     return [(name, [cell(task, name) for task in site.summary.tasks]) for name in _order(site)]
-
-
-def booktabs(columns: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a `tabular` with booktabs rules; cells are LaTeX."""
-    body = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
-    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
-    return [begin, r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule", end]
-
-
-def _siunitx(texts: Sequence[str]) -> str:
-    """A column of siunitx that is as wide as its numbers."""
-    parts = [re.fullmatch(r"-?(\d+)(?:\.(\d+))?(?:e[+-]0*(\d+))?", text) for text in texts]
-    whole, decimals, exponent = (
-        max((len(match.group(i) or "") for match in parts if match is not None), default=0) for i in (1, 2, 3)
-    )
-    sign = "-" if any(text.startswith("-") for text in texts) else ""
-    tail = f"e-{exponent}" if exponent else ""
-    return f"S[table-format={sign}{max(whole, 1)}.{decimals}{tail}]"
 
 
 def _order(site: Site) -> list[str]:
@@ -470,21 +435,20 @@ def _number_latex(text: str) -> str:
     return rf"${digits}\times 10^{{{int(exponent)}}}$" if e else f"${digits}$"
 
 
-def _caption(site: Site, *, only_mean: bool = False) -> str:
+def _caption(site: Site) -> str:
     tasks: dict[str, list[str]] = {}
     for task, found in site.rankings.items():
         if found is not None:
             tasks.setdefault(found.metric.replace("_", " "), []).append(task)
     metrics = sorted(tasks)
-    shown = "mean" if only_mean else "mean and 95 % interval"
-    text = f"Final {' or '.join(metrics) or 'scores'} of suite {site.title}: {shown} over repetitions"
+    what = " or ".join(metrics) or "scores"
+    text = f"Final {what} of suite {site.title}: mean and 95 % interval over repetitions"
     if len(metrics) > 1:
         fewest = min(metrics, key=lambda metric: len(tasks[metric]))
         text += f" ({fewest}: {', '.join(tasks[fewest])})"
     text += "; the leading tie group of each environment in bold."
     if any(_is_part(site, task, name) for task in site.rankings for name in _order(site)):
-        mark = "a dagger" if only_mean else _PART
-        text += f" With {mark}: of fewer repetitions than the others, and not ranked."
+        text += f" With {_PART}: of fewer repetitions than the others, and not ranked."
     return text
 
 

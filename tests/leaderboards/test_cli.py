@@ -622,10 +622,8 @@ def test_away_from_the_modules_of_a_run_the_commands_say_so(
 def test_query(call: Call, suite: Path, tmp_path: Path) -> None:
     pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
-    code, text, _ = call(
-        "query", tmp_path / "r", "SELECT agent, count(*) AS n FROM traces GROUP BY 1 ORDER BY 1", "--csv"
-    )
-    assert (code, text) == (0, "agent,n\nGP-UCB,40\nUniform,40\n")
+    code, text, _ = call("query", tmp_path / "r", "SELECT agent, count(*) AS n FROM traces GROUP BY 1 ORDER BY 1")
+    assert (code, text.split()) == (0, ["agent", "n", "GP-UCB", "40", "Uniform", "40"])
     check_error(call("query", tmp_path / "r", "SELEKT 1"), "the tables are runs, traces and curves")
 
 
@@ -697,7 +695,6 @@ def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
     code, text, _ = call("watch", out)
     assert code == 0
     assert "4 done of 4 runs" in text
-    assert call("watch", out, "--interval", 0)[0] == 2
 
 
 def test_without_a_command_it_shows_its_help(call: Call) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 import pickle
@@ -480,18 +478,6 @@ def test_tables_for_papers_hold_text_and_no_commands(strange: Path) -> None:
     assert r"javascript\:window" in markdown
     assert visible(markdown) == markdown
     assert len({line.replace(r"\|", "").count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
-
-
-def test_no_cell_of_csv_is_a_formula(strange: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    sql = "SELECT agent AS \"=1+1\", -1.5 AS x, '@a' AS b, chr(9) || '=c' AS c FROM runs"
-    assert commands(["query", str(strange), sql, "--csv"]) == 0
-    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
-    assert rows[0] == ["'=1+1", "x", "b", "c"]
-    assert "'=cmd|' /C calc'!A1" in {row[0] for row in rows}
-    assert {row[1] for row in rows[1:]} == {"-1.5"}
-    assert {row[2] for row in rows[1:]} == {"'@a"}
-    assert not any(cell.startswith(("=", "+", "@", "\t")) for row in rows for cell in row)
 
 
 def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:

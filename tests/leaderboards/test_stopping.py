@@ -140,59 +140,6 @@ def test_a_signal_while_it_starts(folder: Folder, number: signal.Signals) -> Non
     folder.completes()
 
 
-SWALLOWING = """
-import os, signal, sys
-
-
-class Swallows:
-    def find_spec(self, name, path=None, target=None):
-        if name == "{module}":
-            try:
-                signal.raise_signal(signal.SIGTERM)
-            except KeyboardInterrupt:
-                pass
-
-
-sys.meta_path.insert(0, Swallows())
-from leaderboards.cli import main
-main(["run", *sys.argv[1:]])
-"""
-
-
-IN_A_CALLBACK = """
-import signal, sys, weakref
-
-
-class Ends:
-    pass
-
-
-class Lets:
-    def find_spec(self, name, path=None, target=None):
-        if name == "{module}":
-            ends = Ends()
-            reference = weakref.ref(ends, lambda _: signal.raise_signal(signal.SIGTERM))
-            del ends
-
-
-sys.meta_path.insert(0, Lets())
-from leaderboards.cli import main
-main(["run", *sys.argv[1:]])
-"""
-
-
-@pytest.mark.parametrize("script", [SWALLOWING, IN_A_CALLBACK], ids=["swallowed", "callback"])
-@pytest.mark.parametrize("module", ["pandas", "leaderboards.work.plan"])
-def test_a_signal_that_an_import_loses_is_heard_soon(folder: Folder, script: str, module: str) -> None:
-    """As once in some hundred times, where the signal comes while compiled modules are loaded, or where a lock goes."""
-    words = [sys.executable, "-c", script.format(module=module)]
-    words += [str(folder.suite), "--out", str(folder.out), "--executor", "serial"]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=LONG)
-    assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, "")
-    assert ended.stderr.startswith("stopped by SIGTERM")
-    folder.completes()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_while_workers_play(folder: Folder, number: signal.Signals) -> None:
     command = folder.run(pause=0.05)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -160,10 +159,6 @@ def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path
     assert r"BBKB \textless{}2\textgreater{} & " in latex
     assert latex.count(r"$^\dagger$") == 1
     assert latex.count(r"\textbf{\boldmath $") == latex.count(r"\textbf") == markdown.count("**") / 2 > 0
-    make_figures(tmp_path, formats=(), only_mean=True)
-    latex = (tables / "scores.tex").read_text()
-    assert re.search(r"\{\d[\d.e-]*\$\^\\dagger\$\}", latex)
-    assert "With a dagger: of fewer" in latex
 
 
 def test_powers_of_ten_are_no_sums_in_latex() -> None:
@@ -172,25 +167,6 @@ def test_powers_of_ten_are_no_sums_in_latex() -> None:
     )
     assert _text_latex(Interval(1.2e-5, 0.0, 3e-5, 7)) == r"$1.20\times 10^{-5}$ ($0$--$3.0\times 10^{-5}$)"
     assert _text_latex(Interval(0.121, 0.12, 0.122, 7)) == "$0.121$ ($0.120$--$0.122$)"
-
-
-@pytest.mark.slow
-def test_a_latex_table_of_means_fits_a_column(tmp_path: Path) -> None:
-    folder(tmp_path, agents=AGENTS, repetitions=6)
-    make_figures(tmp_path, formats=(), only_mean=True)
-    latex = (tmp_path / "figures" / "scores.tex").read_text().splitlines()
-    assert latex[0].startswith("% Final regret ratio of suite")
-    assert "interval" not in latex[0]
-    assert latex[1] == r"% \usepackage{booktabs,graphicx,siunitx} \sisetup{detect-all}"
-    assert re.fullmatch(r"\\begin\{tabular\}\{l(S\[table-format=\d\.\d+(e-\d)?\]){2}\}", latex[2])
-    assert latex[4] == r"Agent & {\rotatebox{90}{GPSample}} & {\rotatebox{90}{RKHS}} \\"
-    rows = latex[6 : 6 + len(AGENTS)]
-    for row in rows:
-        name, *cells = row.removesuffix(r" \\").split(" & ")
-        assert name
-        for cell in cells:
-            float(cell.removeprefix(r"\bfseries "))  # numbers alone, which siunitx reads
-    assert any(r"\bfseries" in row for row in rows)
 
 
 def test_an_id_stands_for_all_agents_that_have_it(tmp_path: Path) -> None:
