@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["DESKTOP", "PHONE", "SCREENSHOTS", "Open", "browser", "open_page", "picture"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
     "--no-sandbox",

@@ -19,8 +19,6 @@ from leaderboards.claims.measures import (
     ratio_to_uniform,
 )
 
-__all__ = ["abalone", "cadata", "scalings"]
-
 _RIVALS = ("EpsGreedy", "BKB", "GP-UCB", "GP-AUCB", "ASYNC-TS")
 _BANDWIDTHS = (5.0, 7.5, 10.0, 12.5, 15.0, 17.5)
 _TABLE_1 = "bandwidths of Table 1"

@@ -20,8 +20,6 @@ from leaderboards.claims.runs import Runs
 from leaderboards.play.measures import batch_lengths, simple_regret, simulated_time
 from leaderboards.score.statistics import Interval, mean_interval, paired_difference
 
-__all__ = ["COLUMNS", "architectures", "batch_growth", "mean_simple", "total_time"]
-
 COLUMNS = ("cost",)
 _INITIAL = 2_000
 _MATCHES = 0.002

@@ -24,8 +24,6 @@ from leaderboards.claims.measures import (
 )
 from leaderboards.score.statistics import Interval, bounded_interval
 
-__all__ = ["drawn", "f1", "f2"]
-
 _VERSIONS = ("3-BPE", "4-BPE", "6-BPE", "BPE")
 _BETAS = (2, 6)
 _RARE = 0.05  # what happens in more than a twentieth of the functions can happen

@@ -19,23 +19,6 @@ from typing import Literal
 from leaderboards.claims.runs import NotPlayedError, Runs
 from leaderboards.score.statistics import ALPHA, Interval
 
-__all__ = [
-    "ALIKE",
-    "ALIKE_LOG10",
-    "FASTER",
-    "LESS",
-    "MORE",
-    "Checked",
-    "Claim",
-    "Figure",
-    "Range",
-    "Scope",
-    "Verdict",
-    "at_least",
-    "at_most",
-    "within",
-]
-
 Verdict = Literal["agrees", "disagrees", "no difference", "cannot be told", "not testable here"]
 Scope = Literal["experiment", "theorem", "ours"]
 ALIKE = 0.1

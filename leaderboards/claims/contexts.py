@@ -15,8 +15,6 @@ from leaderboards.claims.claim import LESS, Claim, at_most, within
 from leaderboards.claims.measures import exponents, more_regret, of_runs, regret_exponent
 from leaderboards.score.statistics import paired_difference
 
-__all__ = ["CLAIMS"]
-
 _TASKS = {"product": "8 contexts", "sum": "8 contexts, sum"}
 _LIKE = 0.2
 

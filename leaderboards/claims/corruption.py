@@ -8,8 +8,6 @@ from leaderboards.claims.claim import LESS, Claim, Figure, at_least, at_most
 from leaderboards.claims.measures import more_regret, of_runs
 from leaderboards.score.statistics import mean_interval
 
-__all__ = ["CLAIMS", "late_regret"]
-
 _LAST = 5_000  # evaluations
 _LINEAR = 0.05
 _ATTACKS = {"clipping": "Clipping", "subtraction": "Aggressive Subtraction", "top 3": "Top-3", "flip": "Flip"}

@@ -10,8 +10,6 @@ from leaderboards.claims.claim import ALIKE, LESS, Claim, Figure, at_most
 from leaderboards.claims.measures import gap, more_regret, of_runs
 from leaderboards.score.statistics import Interval, ratio_interval
 
-__all__ = ["CLAIMS"]
-
 _MEANS = (25, 50, 100)
 _AT_ONCE = "BPE-Delay@no delay"
 _BATCHES = 4  # those of T = 1,000

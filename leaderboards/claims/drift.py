@@ -10,8 +10,6 @@ from __future__ import annotations
 from leaderboards.claims.claim import LESS, MORE, Claim, at_least
 from leaderboards.claims.measures import more_regret, regret_exponent
 
-__all__ = ["CLAIMS"]
-
 _FAST, _SLOW, _STILL, _JUMPS = "drift 0.01", "drift 0.001", "no drift", "change points"
 _OURS = "The paper bounds the regret of the policy; the comparison is ours."
 

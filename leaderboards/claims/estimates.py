@@ -38,8 +38,6 @@ from leaderboards.play.run import instance_env, run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.statistics import paired_difference
 
-__all__ = ["CASES", "CLAIMS", "Case", "estimate", "study"]
-
 COLLECTORS = ("MAP-UCB", "UHE-BO", "Random")
 LOSSES = ("plain", "unbiased")
 _POINTS, _REFERENCE = 2_000, 300

@@ -34,8 +34,6 @@ from leaderboards.claims import (
 from leaderboards.claims.claim import Claim, Scope
 from leaderboards.claims.runs import Runs
 
-__all__ = ["EXPERIMENTS", "PAPERS", "TRIED", "Experiment", "Quick", "experiment", "experiments_of"]
-
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((resources.files("leaderboards.claims") / name).read_text(encoding="utf-8"))

@@ -20,8 +20,6 @@ from leaderboards.claims.measures import (
     over_environments,
 )
 
-__all__ = ["RATS", "cosines", "matern", "neuro", "rosenbrock", "se", "vaccine"]
-
 _AFTER = 11  # the first batch of 10 has been answered
 _RIVALS = ("SM-UCB", "SM-MEI")
 _ONCE = (

@@ -26,8 +26,6 @@ from leaderboards.claims.measures import more_regret
 from leaderboards.claims.runs import Runs, of_each
 from leaderboards.score.statistics import Interval, paired_difference
 
-__all__ = ["CLAIMS", "COLUMNS", "SUITE"]
-
 SUITE = "heteroscedastic"
 COLUMNS = ("action", "reward")
 _T, _D = 1_000, 2

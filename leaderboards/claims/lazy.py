@@ -26,8 +26,6 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import paired_difference
 
-__all__ = ["BATCH", "CLAIMS", "HORIZON", "play", "study"]
-
 BATCH, HORIZON = 10, 200
 
 

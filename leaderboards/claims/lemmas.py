@@ -33,8 +33,6 @@ from leaderboards.claims.runs import Runs, drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import mean_interval, paired_difference
 
-__all__ = ["CLAIMS", "HORIZON", "Task", "apart", "draw_task", "shrunk", "study"]
-
 HORIZON, DELTA, B, C, QBAR, NORM = 600, 0.05, 5, 2.0, 10.0, 5.0
 _ALPHA = 3.0  # (1 + eps) / (1 - eps) at eps = 1/2
 _LOG = math.log(4 * HORIZON / DELTA)

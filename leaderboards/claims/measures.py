@@ -34,43 +34,6 @@ from leaderboards.score.statistics import (
     ratio_interval,
 )
 
-__all__ = [
-    "Row",
-    "at_best",
-    "bandwidths",
-    "batches",
-    "bounce",
-    "exponents",
-    "faster",
-    "fewer_batches",
-    "first",
-    "found",
-    "found_in_all",
-    "found_more",
-    "gap",
-    "growth",
-    "halves",
-    "in_unit",
-    "least",
-    "lower_simple",
-    "minimum_so_far",
-    "more_regret",
-    "more_regret_in",
-    "more_regret_where",
-    "near_optimal",
-    "of_many",
-    "of_runs",
-    "order_kept",
-    "over_environments",
-    "rank_correlations",
-    "ratio_to_uniform",
-    "regret_exponent",
-    "relative",
-    "share",
-    "simple_in",
-    "total",
-]
-
 Row = Callable[[str], str]
 
 

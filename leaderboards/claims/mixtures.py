@@ -27,8 +27,6 @@ from leaderboards.claims.measures import more_regret
 from leaderboards.claims.runs import NotPlayedError, Runs, of_each, told
 from leaderboards.score.statistics import Interval, mean_interval
 
-__all__ = ["CLAIMS", "COLUMNS", "SUITE", "ratios"]
-
 SUITE = "widths"
 COLUMNS = ("action", "reward")
 

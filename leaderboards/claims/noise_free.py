@@ -24,8 +24,6 @@ from leaderboards.claims.measures import more_regret, of_runs
 from leaderboards.claims.runs import Runs, truth
 from leaderboards.score.statistics import Interval, mean_interval
 
-__all__ = ["CLAIMS", "COLUMNS", "SUITE", "predictors"]
-
 SUITE = "noise-free"
 COLUMNS = ("action",)
 _D = 2

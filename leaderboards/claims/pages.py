@@ -24,24 +24,6 @@ from leaderboards.score.statistics import LEVEL
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
 
-__all__ = [
-    "VERDICTS",
-    "as_json",
-    "authors",
-    "claim_as_json",
-    "horizons",
-    "interval_text",
-    "looked",
-    "markdown",
-    "notes",
-    "played",
-    "rough",
-    "rows",
-    "settings",
-    "tally",
-    "write",
-]
-
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _KINDS = {
     "experiment": "experiments of the paper",

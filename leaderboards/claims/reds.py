@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from leaderboards.claims.claim import ALIKE, FASTER, Claim, Figure, at_most
 from leaderboards.claims.measures import faster, more_regret, regret_exponent
 
-__all__ = ["CLAIMS"]
-
 _TASKS = {"BPEF1": "2,500 arms", "RKHS, d = 2": "20,000 arms", "RKHS, d = 3": "200,000 arms"}
 
 

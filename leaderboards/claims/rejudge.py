@@ -26,8 +26,6 @@ from leaderboards.score.statistics import Interval
 from leaderboards.show.format import rounded
 from leaderboards.store.store import Store
 
-__all__ = ["rejudged", "runs_in"]
-
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 _MOST = 10_000  # repetitions that are looked for
 

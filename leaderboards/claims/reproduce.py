@@ -15,8 +15,6 @@ from leaderboards.play.suite import Suite, load_suite
 from leaderboards.score.statistics import mean_interval
 from leaderboards.store.store import Store
 
-__all__ = ["Reproduction", "check", "scores", "suite_of"]
-
 
 @dataclass(frozen=True)
 class Reproduction:

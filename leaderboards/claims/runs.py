@@ -23,8 +23,6 @@ from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import LEVEL
 from leaderboards.store.store import Store
 
-__all__ = ["COLUMNS", "NotPlayedError", "Runs", "drawn", "of_each", "rows_of", "told", "truth"]
-
 COLUMNS = ("t", "regret", "batch", "policy_seconds")
 """The columns of a trace that every experiment reads."""
 

@@ -26,8 +26,6 @@ from leaderboards.claims.runs import Runs, drawn, told
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import bounded_interval, paired_difference
 
-__all__ = ["CLAIMS", "EVALUATIONS", "bands", "study"]
-
 EVALUATIONS = (6, 63, 215)
 QBAR = 2.0
 _BAND = 3.0  # the figure shows the mean plus and minus 3 standard deviations

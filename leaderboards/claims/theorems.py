@@ -35,20 +35,6 @@ from leaderboards.play.measures import batch_lengths
 from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import Interval, mean_interval
 
-__all__ = [
-    "CLAIMS",
-    "COLUMNS",
-    "batches_ratio",
-    "bbkb_ratio",
-    "bpe_ratio",
-    "dictionary_ratio",
-    "effective_dimension",
-    "excess_batches",
-    "gp_bucb_ratio",
-    "largest_gain_in_a_batch",
-    "task_problem",
-]
-
 Run = Mapping[str, np.ndarray]
 """The columns of a run."""
 Settings = Mapping[str, Any]

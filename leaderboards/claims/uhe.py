@@ -29,8 +29,6 @@ from leaderboards.claims.measures import (
 from leaderboards.claims.runs import Runs
 from leaderboards.score.statistics import Interval
 
-__all__ = ["HILL", "RIVALS", "real", "synthetic"]
-
 RIVALS = ("MAP-UCB", "MCMC-UCB", "A-GP-UCB", "Wang-deFreitas", "Portfolio", "Random")
 """The baselines of section 7."""
 

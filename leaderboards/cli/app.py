@@ -19,9 +19,6 @@ from leaderboards import own_agents
 from leaderboards.cli.errors import Commands, UserError
 from leaderboards.cli.terminal import LogFormatter
 
-__all__ = ["app", "execute"]
-
-
 _COMPLETE = "_GPBANDIT_COMPLETE"
 _COMMANDS = {
     "run": ("run:run", "Play the missing runs of a suite."),

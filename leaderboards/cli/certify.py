@@ -17,8 +17,6 @@ from gpbandit_envs.envs.recipe import fixed_table
 from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import say
 
-__all__ = ["certify"]
-
 
 def certify(
     env: Annotated[str, typer.Argument(help="Id of an environment over a table, such as OERPlates.")],

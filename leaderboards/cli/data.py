@@ -10,8 +10,6 @@ import typer
 from gpbandit_envs import datasets
 from leaderboards.cli.errors import Commands, UserError, user_errors
 
-__all__ = ["app"]
-
 app = typer.Typer(
     cls=Commands,
     help="Fetch and list the real data sets.",

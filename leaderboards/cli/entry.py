@@ -16,8 +16,6 @@ from typing import NoReturn
 from leaderboards.cli.stopping import SIGNALLED, open_missing_streams, output_error, stoppable, watched_streams
 from leaderboards.text import visible
 
-__all__ = ["main"]
-
 _USER_ERROR = 2
 
 

@@ -13,8 +13,6 @@ from typer.core import TyperGroup
 
 from leaderboards.cli.stopping import output_error
 
-__all__ = ["Commands", "UserError", "option_errors", "results_folder", "user_errors"]
-
 _SHOWN = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)

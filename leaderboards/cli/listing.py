@@ -19,8 +19,6 @@ import typer
 
 from leaderboards.cli.errors import Commands
 
-__all__ = ["agent_rows", "app", "environment_rows", "suite_rows"]
-
 app = typer.Typer(
     cls=Commands,
     help="List environments, agents and suites.",

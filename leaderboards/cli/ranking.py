@@ -33,16 +33,6 @@ from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
 
-__all__ = [
-    "check_metric",
-    "criteria_help",
-    "opened",
-    "ranking",
-    "rivals_on",
-    "short_ranking",
-    "verdict_lines",
-]
-
 _SHOWN = 5
 _POINTS = 2  # of each curve: only the end is looked at
 

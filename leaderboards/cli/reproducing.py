@@ -20,8 +20,6 @@ from leaderboards.store.store import Store
 from leaderboards.work.executors import Workforce
 from leaderboards.work.schedule import play_suite
 
-__all__ = ["reproduce"]
-
 _INCOMPLETE = 1
 _NAMES = f"One of {', '.join(EXPERIMENTS)}; or a paper, whose experiments are listed: {', '.join(PAPERS)}."
 _SOURCES = 4  # of a paper that a list of experiments names

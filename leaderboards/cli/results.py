@@ -32,8 +32,6 @@ from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
 
-__all__ = ["add", "audit", "figures", "merge", "page", "query", "say_screen", "submit", "verify"]
-
 _DIFFERS = 1
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
 _ROWS_SHOWN, _KINDS_SHOWN = 1000, 5

@@ -27,8 +27,6 @@ from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
 from leaderboards.work.plan import Plan, plan
 from leaderboards.work.schedule import RunReport
 
-__all__ = ["run"]
-
 _FAILED = 1
 _MIB = 1 << 20
 _FAILURES_SHOWN = 5

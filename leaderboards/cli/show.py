@@ -19,8 +19,6 @@ from leaderboards.play.build import env_arguments, load_plugins
 from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
 from leaderboards.show.agent_card import describe_built
 
-__all__ = ["show"]
-
 _ADAPTERS = {"Optuna": "optuna", "BoTorch": "botorch"}
 
 

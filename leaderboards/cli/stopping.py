@@ -11,15 +11,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = [
-    "SIGNALLED",
-    "Stopped",
-    "open_missing_streams",
-    "output_error",
-    "stoppable",
-    "watched_streams",
-]
-
 SIGNALLED = 128
 """What is added to the number of a signal in the exit code of the process that it ends, as shells have it."""
 

@@ -17,17 +17,6 @@ from leaderboards.text import visible
 if TYPE_CHECKING:
     from leaderboards.play.spec import RunSpec
 
-__all__ = [
-    "WORKERS",
-    "Folder",
-    "LogFormatter",
-    "Workers",
-    "Yes",
-    "ask_to_run",
-    "say",
-    "warn",
-]
-
 # Arguments that several commands have.
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 Workers = Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")]

@@ -23,8 +23,6 @@ from leaderboards.store.store import Store
 from leaderboards.store.union import noted
 from leaderboards.text import duration, visible
 
-__all__ = ["Watcher", "watch"]
-
 _SPAN = 300.0  # seconds over which the speed is measured
 _EVERY = 2.0  # seconds between two updates
 

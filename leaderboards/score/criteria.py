@@ -37,22 +37,6 @@ from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_means
 from leaderboards.score.summary import Summary
 
-__all__ = [
-    "BATCHES",
-    "LEAST_TASKS",
-    "SEQUENTIAL",
-    "STATED",
-    "BoardScores",
-    "alike",
-    "at_most_100",
-    "batching",
-    "board_scores",
-    "run_scores",
-    "task_scores",
-    "why_no_score",
-    "wins",
-]
-
 LEAST_TASKS = 15
 """Tasks below which places are those on these tasks: `docs/robustness.md` has what intervals of fewer cover."""
 

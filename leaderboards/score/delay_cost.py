@@ -23,8 +23,6 @@ from leaderboards.play.spec import canonical_json
 from leaderboards.score.statistics import Interval, paired_difference, ratio_interval
 from leaderboards.score.summary import Summary
 
-__all__ = ["KINDS", "DelayCost", "DelayStudy", "delay_studies"]
-
 KINDS = {
     "delay": "evaluations of delay",
     "geometric": "mean evaluations of geometric delay",

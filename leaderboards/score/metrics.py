@@ -29,20 +29,6 @@ from jaxtyping import Float, Int, Num
 
 from leaderboards.play.measures import CURVES, RunColumns, batches_so_far, cumulative, has_batches, timed
 
-__all__ = [
-    "BEST_SO_FAR",
-    "METRICS",
-    "REWARD",
-    "Metric",
-    "RunColumns",
-    "average_regret",
-    "best_so_far",
-    "other_columns",
-    "register_metric",
-    "regret_per_batch",
-    "regret_ratio",
-]
-
 REWARD = "unit of the reward"
 BEST_SO_FAR = 1e-3
 """Share of the mean gap below which a smaller simple regret counts no more."""

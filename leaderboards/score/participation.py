@@ -18,13 +18,6 @@ from leaderboards.score.criteria import BoardScores, task_scores
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 
-__all__ = [
-    "Participation",
-    "participation",
-    "participation_of",
-    "participation_ratio",
-]
-
 _SEED = 20_260_103
 _HALVES = 200
 _RESAMPLES = 200

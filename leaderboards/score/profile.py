@@ -22,8 +22,6 @@ from leaderboards.score.criteria import run_scores
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
-__all__ = ["GROUPS", "LEAST_IN_GROUP", "GroupScore", "TaskGroup", "group_scores", "grouped"]
-
 LEAST_IN_GROUP = 3
 """Tasks below which a group is not shown."""
 

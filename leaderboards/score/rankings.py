@@ -23,18 +23,6 @@ from leaderboards.score.frames import OverallRanking, TaskRanking, complete, ove
 from leaderboards.score.scores import Block
 from leaderboards.score.summary import REFERENCES, Summary
 
-__all__ = [
-    "RANKED_BY",
-    "TaskClass",
-    "class_rankings",
-    "no_better_than_uniform",
-    "ranked_on",
-    "ranked_scores",
-    "ranking_over",
-    "task_classes",
-    "task_ranking",
-]
-
 RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret", "best_so_far")
 """Criteria: metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
 

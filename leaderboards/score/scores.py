@@ -15,17 +15,6 @@ from leaderboards.score import metrics
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_intervals
 from leaderboards.store.kept import KEPT, KeptRun, kept_times
 
-__all__ = [
-    "N_POINTS",
-    "AgentScores",
-    "Block",
-    "RunScores",
-    "kept_scores",
-    "reduce_run",
-    "subsample_times",
-    "unknown_scores",
-]
-
 Block = tuple[int, int]
 """Root seed and repetition, which fix the instance, its noise, delays and costs; scores are paired by block."""
 

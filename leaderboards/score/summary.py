@@ -32,8 +32,6 @@ from leaderboards.store.origin import Origin
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 
-__all__ = ["NOT_ON_BOARD", "REFERENCES", "Summary", "curve_table", "score_table", "summarise", "unfinished_runs"]
-
 REFERENCES = ("Uniform", "Random")
 """Ids of the policies that the regret ratio is measured against: the first one that has played the task. `Uniform`
 plays arms only; `Random` evaluates uniform points of boxes too."""

@@ -23,8 +23,6 @@ from jaxtyping import Float, Num
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.summary import Summary
 
-__all__ = ["N_TARGETS", "SMALLEST", "evaluation_grid", "share_solved", "targets", "task_times", "times_to_targets"]
-
 N_TARGETS = 31
 """Targets of an instance, ten a decade."""
 

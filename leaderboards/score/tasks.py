@@ -13,8 +13,6 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite
 from leaderboards.store.run_file import RunEntry
 
-__all__ = ["Task", "name_all"]
-
 _T = TypeVar("_T")
 
 

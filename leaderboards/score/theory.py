@@ -28,14 +28,6 @@ from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, Slope, score_interval
 from leaderboards.score.summary import Summary
 
-__all__ = [
-    "MOST_PULLS",
-    "BoundComparison",
-    "TheoryReport",
-    "bound_at",
-    "theory_report",
-]
-
 MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
 

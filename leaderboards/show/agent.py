@@ -27,8 +27,6 @@ from leaderboards.show.table import (
     unfinished_rows,
 )
 
-__all__ = ["agent_page"]
-
 
 def agent_page(site: Site, agent: str) -> dict[str, Any]:
     """Context of `agent.html.j2`."""

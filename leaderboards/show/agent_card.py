@@ -14,8 +14,6 @@ import agents
 from leaderboards.play.build import loaded_agent
 from leaderboards.play.spec import Ref
 
-__all__ = ["AgentCard", "Argument", "agent_card", "bibtex", "cited", "describe_built"]
-
 # Names, "et al." and particles between the first author and the year: "Wang and de Freitas (2014)".
 _CITATION = re.compile(
     r"(?P<first>[A-Z][\w'-]+)(?:,? (?:and |et al\.|van den |de )*(?:[A-Z][\w'-]+)?)* \((?P<year>\d{4})\)"

@@ -14,8 +14,6 @@ from leaderboards.show.format import NONE, between, duration, duration_between, 
 from leaderboards.show.shared import Site
 from leaderboards.show.table import Row, TableCell, agent_row, share_cell, task_row
 
-__all__ = ["audits_of", "coverage_table"]
-
 _SKETCH_COLUMNS = 7
 
 

@@ -32,8 +32,6 @@ from leaderboards.show.where_agents_pull import pull_data
 from leaderboards.store.intact import own_folder
 from leaderboards.store.store import Store
 
-__all__ = ["LIBRARY", "build_page", "copy_library", "page_templates", "plotting_library", "whole_site", "write_site"]
-
 LIBRARY = "plotly.min.js"
 _PAGES = "site"
 _ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")

@@ -31,28 +31,6 @@ from leaderboards.show.format import packed_each, rounded_each
 from leaderboards.show.palette import LineStyle
 from leaderboards.show.shared import Site
 
-__all__ = [
-    "CHARTS",
-    "EVALUATIONS",
-    "AgentView",
-    "Axis",
-    "Chart",
-    "Line",
-    "RegisteredChart",
-    "TaskView",
-    "TasksView",
-    "chart",
-    "charts_on",
-    "figure_panels",
-    "mean_line",
-    "mean_lines",
-    "page_json",
-    "styles_json",
-    "task_view",
-    "tasks_view",
-    "thinned",
-]
-
 On = Literal["task", "agent", "tasks", "study"]
 Draw = Callable[[Any], "Chart | None"]
 DrawT = TypeVar("DrawT", bound=Draw)

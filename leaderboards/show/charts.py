@@ -36,26 +36,6 @@ from leaderboards.show.chart import (
 )
 from leaderboards.show.format import duration, number
 
-__all__ = [
-    "DELAY_TITLES",
-    "band_chart",
-    "best_first",
-    "delay_chart",
-    "diagnostic_charts",
-    "dictionary_chart",
-    "difference_chart",
-    "frontier_chart",
-    "guarantee_chart",
-    "memory_chart",
-    "metric_chart",
-    "profile_chart",
-    "relative_delay_chart",
-    "targets_chart",
-    "task_targets_chart",
-    "time_chart",
-    "variance_chart",
-]
-
 DELAY_TITLES = {
     "delay": "Cost of delay",
     "geometric": "Cost of geometric delay",

@@ -11,8 +11,6 @@ from leaderboards.show.format import number, percent, signed
 from leaderboards.show.shared import Site
 from leaderboards.show.table import TableCell, agent_row
 
-__all__ = ["delay_links", "delay_page"]
-
 
 def delay_links(site: Site) -> list[tuple[str, str, str]]:
     """File name, environment and kinds of every page of delay costs."""

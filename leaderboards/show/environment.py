@@ -40,8 +40,6 @@ from leaderboards.show.table import (
     unfinished_rows,
 )
 
-__all__ = ["REPEATED", "environment_page", "repetition_data", "task_charts"]
-
 REPEATED = (*RANKED_BY, "regret_ratio")
 """Metrics whose repetitions can be shown."""
 

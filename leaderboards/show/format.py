@@ -22,26 +22,6 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 
-__all__ = [
-    "BETWEEN",
-    "NONE",
-    "between",
-    "duration",
-    "duration_between",
-    "file_names",
-    "moment",
-    "number",
-    "packed_each",
-    "percent",
-    "rounded",
-    "rounded_each",
-    "row_command",
-    "signed",
-    "size",
-    "span",
-    "suite_command",
-]
-
 # ---- numbers ----
 
 NONE = "–"

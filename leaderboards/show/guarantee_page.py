@@ -15,8 +15,6 @@ from leaderboards.show.format import NONE, between, number
 from leaderboards.show.shared import Site
 from leaderboards.show.table import LAST, Row, TableCell, agent_row, number_cell, task_row
 
-__all__ = ["GUARANTEE_FILE", "guarantee_card", "guarantee_page"]
-
 GUARANTEE_FILE = "guarantees.html"
 
 FIRST = 8

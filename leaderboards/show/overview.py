@@ -28,16 +28,6 @@ from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import Row, TableCell, agent_row, open_ranks, place_cell, score_cell, unfinished_rows
 from leaderboards.text import wall_time
 
-__all__ = [
-    "best_found_text",
-    "filtered_charts",
-    "filtered_rankings",
-    "knowledge_text",
-    "overview_page",
-    "profile_cell",
-    "score_tables",
-]
-
 _FAMILIES = {row.id: row.group for row in (*ENVIRONMENTS, TABLE)}
 _UNSAID = "not recorded"
 _LEADING_SHOWN = 5

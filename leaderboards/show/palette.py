@@ -26,22 +26,6 @@ from leaderboards.score.statistics import Interval
 if TYPE_CHECKING:
     from leaderboards.show.chart import Chart
 
-__all__ = [
-    "CROWD",
-    "DARK",
-    "DASHES",
-    "FAMILY_HUES",
-    "HUES",
-    "LIGHT",
-    "MARKS",
-    "LineStyle",
-    "forest",
-    "line_styles",
-    "scatter",
-    "swatch",
-    "thumbnail",
-]
-
 HUES = ("blue", "orange", "green", "plum", "brown", "sky", "grey")
 LIGHT = ("#164c8d", "#d25202", "#2d935e", "#871c57", "#70540c", "#0b9cdf", "#6b7280")
 DARK = ("#5c77c2", "#e9763f", "#aff5d6", "#b8567d", "#e0be79", "#16d1f9", "#9ca3af")

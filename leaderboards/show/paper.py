@@ -35,20 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = [
-    "FORMATS",
-    "Drawing",
-    "draw_intervals",
-    "draw_panels",
-    "escape_latex",
-    "latex_table",
-    "make_figures",
-    "markdown_table",
-    "metric_panels",
-    "paper_style",
-    "plain",
-]
-
 FORMATS = ("png", "pdf")
 
 _COLUMNS = 3  # panels beside each other

@@ -23,8 +23,6 @@ from leaderboards.score.scores import Block
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 
-__all__ = ["MOST_ARMS", "Instance", "built_agent", "check_size", "first_instance", "task_theory"]
-
 MOST_ARMS = 100_000
 """Largest number in the settings of an environment that is built again for a page."""
 

@@ -32,8 +32,6 @@ from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import Row, TableCell, agent_row, place_cell
 
-__all__ = ["CRITERIA", "ScoreTab", "ScoreTable", "class_scores", "of_task"]
-
 CRITERIA = {
     "cumulative_regret": "regret of all evaluations: what learning costs",
     "simple_regret": "regret of the best evaluation at the end",

@@ -27,8 +27,6 @@ from leaderboards.show.format import file_names, moment
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
 from leaderboards.show.rebuilt import Instance, first_instance, task_theory
 
-__all__ = ["COMPARISON_FILE", "NOT_TOLD", "TOLD", "Site"]
-
 T = TypeVar("T")
 
 COMPARISON_FILE = "compare.html"

@@ -20,24 +20,6 @@ from leaderboards.show.format import NONE, between, number, span
 from leaderboards.show.shared import Site
 from leaderboards.show.why import deed
 
-__all__ = [
-    "LAST",
-    "Row",
-    "TableCell",
-    "agent_row",
-    "deed_rows",
-    "final_cells",
-    "number_cell",
-    "open_ranks",
-    "place_cell",
-    "score_cell",
-    "share_cell",
-    "slope_cell",
-    "task_place",
-    "task_row",
-    "unfinished_rows",
-]
-
 LAST = math.inf
 """Sort key of a cell without a value: behind all others."""
 

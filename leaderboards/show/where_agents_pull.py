@@ -14,8 +14,6 @@ from leaderboards.show.rebuilt import Instance
 from leaderboards.show.shared import Site
 from leaderboards.store.store import Store
 
-__all__ = ["pull_data", "three_digits"]
-
 _MOST_ARMS = 1_200  # drawn in a plane
 _MOST_POINTS = 300  # of a curve
 _MOST_PULLS = 120  # different actions of an agent

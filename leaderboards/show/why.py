@@ -28,8 +28,6 @@ from leaderboards.score.summary import REFERENCES, Summary
 from leaderboards.score.tasks import Task
 from leaderboards.show.rebuilt import built_agent
 
-__all__ = ["deed", "needs_of", "sentence", "straight_from"]
-
 _LEAST_SHARE = 0.1  # of a row's regret, or of its evaluations: less explains nothing
 _ROUNDING = 2.0**-16  # largest relative error of regret on a board
 _OF_KERNEL = ("lengthscale", "sup", "corruption")  # what of a misspecification makes the told kernel a wrong one

@@ -64,8 +64,8 @@ def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
     assert f"{n} done of {n}" in text
     assert complete
     best = results.ranking().index[0]
-    shown_first = [line.split("  (mean rank")[0].split()[-1] for line in text.splitlines() if "(mean rank" in line]
-    assert shown_first == [best, "mine"], "the best, and one's own"
+    placed = [line.split("  (mean rank")[0].split(maxsplit=1)[1] for line in text.splitlines() if "(mean rank" in line]
+    assert placed == [best, "mine"], "the best, and one's own"
     store = Store(out)
     store.path(next(iter(store.entries().values()))).unlink()
     gone = n - len(Store(out).keys())

@@ -35,8 +35,6 @@ from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 from tests.leaderboards.score.of_one import pairwise_p, quantile_interval
 
-__all__ = ["DISTRIBUTIONS", "Counts", "Setting", "board", "simulate"]
-
 TASKS = 3
 MOST_COMPARED = 5  # agents; of more, the paired comparisons would take most of the time
 _SHIFT = 20.0

@@ -7,8 +7,6 @@ import numpy as np
 from leaderboards.score import statistics
 from leaderboards.score.statistics import ALPHA, LEVEL, Interval, flip_test
 
-__all__ = ["improvement", "pairwise_p", "quantile_interval", "repetitions_needed"]
-
 
 def pairwise_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return flip_test(Y, rng, ends=False).p

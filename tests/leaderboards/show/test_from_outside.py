@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leaderboards.play.measures import RunColumns
 from leaderboards.play.spec import Ref
-from leaderboards.score.metrics import METRICS, REWARD, Metric, RunColumns, register_metric
+from leaderboards.score.metrics import METRICS, REWARD, Metric, register_metric
 from leaderboards.score.summary import curve_table, score_table, summarise
 from leaderboards.show import build_page, make_figures, paper
 from leaderboards.show.chart import (
