@@ -1,12 +1,11 @@
 """One run, from its spec to its record: build and reset environment and agent, let them interact, record the trace.
 
-Every run starts in `begin`: `run` and `run_spec` play it to the end, `replay` stops at checkpoints to measure the
-agent. Pages and theory need the environment alone (`instance_env`).
+Every run starts in `begin`: `run` and `run_spec` play it to the end, and audits replay it to measure the agent.
+Pages and theory need the environment alone (`instance_env`).
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 import sysconfig
 import traceback
@@ -85,7 +84,6 @@ NO_REGRET = (
 NO_OPTIMUM = "the optimum is unknown: scores measure regret from the best mean that any run of the folder has found"
 _ROOT = Path(agents.__file__).parents[1]
 _NOT_OWN = (*(_ROOT / name for name in ("agents", "gpbandit_envs", "leaderboards")), Path(sysconfig.get_path("stdlib")))
-_NOT_MAPPED = "failed to map segment"  # what the dynamic loader says
 _STOPS = (KeyboardInterrupt, GeneratorExit)  # end the command and not the run
 _log = logging.getLogger("gpbandit")
 
@@ -387,18 +385,8 @@ def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
         error="".join(traceback.format_exception(error)),
         seconds=perf_counter() - started,
         final=isinstance(error, AgentError | EnvError | RunTimeout),
-        out_of_memory=_lacks_memory(error),
+        out_of_memory=isinstance(error, MemoryError),
     )
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory was short, also where that kept a library from being loaded, which is an `OSError`."""
-    while error is not None:
-        short = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
-        if short or (isinstance(error, OSError | ImportError) and _NOT_MAPPED in str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 # ---- the interaction ----

@@ -156,7 +156,7 @@ class RunSpec:
             raise ValueError(f"member: expected settings that {self.env.id!r} does not have yet, got {both[0]!r}")
         member, text = _NO_MEMBER, ""
         if self.member:
-            member, text = _shared_member(self.env.id, json.dumps(describe(self.member)))
+            member, text = _shared_member(self.env.id, json.dumps(self.member, default=describe))
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "_member", text)
         for name, least, most in _RANGES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import shutil
 import tempfile
 import zipfile
 import zlib
@@ -34,7 +35,7 @@ from leaderboards.store.run_file import (
     read_traced,
     rows_in,
 )
-from leaderboards.store.store import AUDITS, Store, best, by_file, counts_before
+from leaderboards.store.store import AUDITS, Store, best, by_file
 from leaderboards.store.union import noted, write_note
 from leaderboards.text import visible
 
@@ -62,9 +63,10 @@ class MergeResult:
 
 
 def merge(sources: Iterable[Path], target: Path) -> MergeResult:
-    """Copy the runs of `sources`, shards of one suite, into `target`, with audits, provenance and the board they name.
+    """Copy the files of `sources`, shards of one suite, into `target`, with audits, provenance and the board they name.
 
-    Of several records of a run the one that counts is copied, see `leaderboards.store.store.best`.
+    Files are named after what they hold. One of a name that is there stays, and of several records of a run one counts,
+    see `leaderboards.store.store.best`.
 
     Raises:
         StoreError: if a source holds no results, or those of another suite, or not all folders name the same board.
@@ -82,23 +84,22 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
         _adopt_suite(source.suite(), store)
     if against is not None:  # before any run, so that a merge that was interrupted can go on
         write_note(target, against)
-    counting = dict(before)
     for source in stores:
-        counting |= {key: run for key, run in source.entries().items() if counts_before(run, counting.get(key))}
-    for source in stores:
-        chosen = [run for key, run in source.entries().items() if counting[key] is run]
-        for run in chosen:
-            (target / _audit(run.key)).unlink(missing_ok=True)  # of an earlier record
-        for rows in source.rows(chosen):
-            _put(rows, store, SUBMITTED if rows[0].entry.submitted else "merged-")
+        for name, runs in by_file(source.entries().values()).items():
+            source.kept(runs[0].key)  # reads the file: a damaged one is not copied
+            if not (store.runs_directory / name).exists():
+                with written_whole(store.runs_directory / name) as temporary:
+                    shutil.copyfile(source.runs_directory / name, temporary)
     store.write_cache()
     here, ours = store.entries(), Provenance(target)
+    new = {key for key, run in here.items() if _improves(run, before.get(key))}
+    for key in new:
+        (target / _audit(key)).unlink(missing_ok=True)  # of an earlier record
     for source in stores:
         # Audit and provenance belong to one record: they are adopted only where that is the one that counts here.
         same = [(run, here[key]) for key, run in source.entries().items() if _is_same(source, store, key)]
         copy_audits(source.directory, target, (run.key for run, _ in same))
         ours.adopt(Provenance(source.directory), same)
-    new = {key for key, run in counting.items() if _improves(run, before.get(key))}
     found = {key for source in stores for key in source.entries()}
     return MergeResult(len(new), len(found - new))
 
@@ -116,7 +117,7 @@ def pack(directory: Path, archive: Path, *statuses: Status) -> int:
     runs = store.keys(*statuses)
     if not runs:
         raise StoreError(f"{directory} holds no readable run to pack")
-    store.suite()  # a damaged one is set aside
+    store.suite()  # a damaged one is not packed
     listed: dict[str, str] = {}
     with (
         written_whole(archive) as temporary,
@@ -186,7 +187,7 @@ def add(archive: Path, directory: Path) -> MergeResult:
             (directory / _audit(key)).unlink(missing_ok=True)  # of an earlier record
             _put_audit(directory, key, audits.get(_audit(key)))
         for name, runs in by_file(new.values()).items():
-            _put(rows_in(Path(scratch) / name, runs), store, SUBMITTED)
+            _put(rows_in(Path(scratch) / name, runs), store)
     if new:
         # Read only now: a `gpbandit verify` may have marked runs meanwhile.
         Provenance(directory).add_submitted(new, archive.name)
@@ -292,10 +293,10 @@ def _is_same(source: Store, store: Store, key: str) -> bool:
     return (kept and kept.digest) == (kept_here and kept_here.digest)
 
 
-def _put(rows: Sequence[Row], store: Store, begins: str) -> None:
+def _put(rows: Sequence[Row], store: Store) -> None:
     """Write rows from elsewhere under a name that follows from their content, so that they replace no others."""
     content = content_of(rows)
-    name = f"{begins}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}"
+    name = f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}"
     with written_whole(store.runs_directory / name) as temporary:
         temporary.write_bytes(content)
 

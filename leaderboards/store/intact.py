@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "DAMAGED",
     "MOST_JSON",
     "MOST_VALUES",
     "SealError",
@@ -41,9 +40,6 @@ __all__ = [
 
 MOST_JSON = 2**26
 MOST_VALUES = 2**27
-
-DAMAGED = ".damaged"
-"""Ends the names of files that are not what was written."""
 
 _DIGEST = "sha256"
 _SIZE = 32
@@ -124,7 +120,7 @@ def own_folder(folder: Path) -> Path:
 
 def set_aside(path: Path, reason: str) -> str:
     """Give a damaged file the ending `.damaged`, so that nothing reads it again; returns what was done, in words."""
-    aside = path.with_name(path.name + DAMAGED)
+    aside = path.with_name(path.name + ".damaged")
     try:
         os.replace(path, aside)
     except FileNotFoundError:

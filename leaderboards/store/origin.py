@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 import os
 import platform
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -20,12 +17,7 @@ from gpbandit_envs.version import __version__
 from leaderboards.play.processor import loops
 from leaderboards.play.record import Text
 
-__all__ = ["LOCK", "Machine", "Origin", "Stored", "lock_differences", "lock_note", "locked_versions", "origin"]
-
-LOCK = "boards.lock"
-
-_PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)", re.MULTILINE)
-_SHORT = 12
+__all__ = ["Machine", "Origin", "Stored", "origin"]
 
 _LIBRARIES = ("numpy", "scipy", "gymnasium", "pandas", "pyarrow")
 # What policies and environments of extras compute with.
@@ -65,8 +57,6 @@ class Origin(Stored):
         python: Version of Python.
         libraries: Versions of libraries, NumPy and SciPy among them, and of those of extras that are installed.
         machine: The computer.
-        lock: The lock file of boards, and what was installed in another version, see `lock_note`; None
-            in records of earlier versions.
     """
 
     gpbandit_envs: Text
@@ -74,7 +64,6 @@ class Origin(Stored):
     python: Text
     libraries: dict[Text, Text]
     machine: Machine
-    lock: Text | None = None
 
     @field_validator("libraries")
     @classmethod
@@ -113,7 +102,6 @@ def origin() -> Origin:
         python=platform.python_version(),
         libraries=dict(_versions()),
         machine=machine,
-        lock=lock_note(),
     )
 
 
@@ -148,37 +136,3 @@ def _cpu() -> str:
     except OSError:
         pass
     return platform.processor() or "unknown"
-
-
-# ---- the lock file of boards: exact versions of all that they are played with ----
-
-
-def locked_versions() -> dict[str, str]:
-    """The version of each distribution that the lock file pins."""
-    return dict(_PIN.findall(_text()))
-
-
-def lock_differences() -> dict[str, str | None]:
-    """The distributions that the lock file pins and of which another version is installed, or none (None)."""
-    found: dict[str, str | None] = {}
-    for name, version in locked_versions().items():
-        try:
-            here = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            here = None
-        if here != version:
-            found[name] = here
-    return found
-
-
-@functools.cache
-def lock_note() -> str:
-    """What a record states: the lock file by its hash, and which of its distributions are installed otherwise."""
-    digest = hashlib.sha256(_text().encode()).hexdigest()[:_SHORT]
-    others = ", ".join(f"{name} {version or 'missing'}" for name, version in lock_differences().items())
-    return f"{LOCK} {digest}" + (f" but {others}" if others else "")
-
-
-@functools.cache
-def _text() -> str:
-    return (resources.files("leaderboards") / LOCK).read_text(encoding="utf-8")

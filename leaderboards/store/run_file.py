@@ -335,9 +335,12 @@ def entries_of(table: pa.Table, files: Sequence[str], traced: bool = True) -> li
 
 
 def _entry(values: dict[str, Any]) -> RunEntry:
-    nested = {name: json.loads(values[name]) for name in ("spec", "seeds", "facts") if name in values}
+    nested = {"spec": json.loads(values["spec"])} | {name: _loaded(values[name]) for name in ("seeds", "facts")}
     shared = {"data": _shared(InstanceData, values["data"]), "origin": _shared(Origin, values["origin"])}
     return RunEntry.model_validate({**values, **nested, **shared})
+
+
+_loaded = functools.lru_cache(maxsize=4096)(json.loads)
 
 
 @functools.lru_cache(maxsize=4096)

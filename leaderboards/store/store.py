@@ -33,7 +33,7 @@ from gpbandit_envs.version import __version__
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.intact import DAMAGED, StoreError, open_json, read_limited, seal_json, set_aside
+from leaderboards.store.intact import StoreError, open_json, read_limited, seal_json, set_aside
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import Manifest, Provenance, TrustLevel, read_manifest
 from leaderboards.store.run_file import (
@@ -74,7 +74,7 @@ _Files = dict[str, tuple[Stamp, tuple[RunEntry, ...]]]
 
 
 class SuiteLostError(StoreError):
-    """The suite of a folder was damaged: which runs belong to it cannot be told until it is run again."""
+    """The suite of a folder is damaged: which runs belong to it cannot be told until it is run again."""
 
 
 class Store:
@@ -166,10 +166,8 @@ class Store:
             StoreError: if the folder was published.
         """
         self._check_writable()
-        path = self.root / "suite.json"
-        with written_whole(path) as temporary:
+        with written_whole(self.root / "suite.json") as temporary:
             temporary.write_bytes(seal_json(suite.frozen().model_dump(mode="json"), indent=2))
-        path.with_name(path.name + DAMAGED).unlink(missing_ok=True)
 
     def write_cache(self) -> None:
         """Write the entries of all runs to one file, from which the folder opens faster, unless that says so already.
@@ -200,27 +198,21 @@ class Store:
         """The suite of the folder; None if there is none.
 
         Raises:
-            SuiteLostError: if its file is damaged, which sets it aside, or was and is not written anew yet.
+            SuiteLostError: if its file is damaged.
             StoreError: if it is whole and not understood, as one of another version.
             OSError: if the system does not give the file, which says nothing of it.
         """
         if self.manifest is not None:
             return self.manifest.suite
-        path, named = self.root / "suite.json", self.directory / "suite.json"
+        named = self.directory / "suite.json"
         try:
-            values = open_json(read_limited(path))
+            values = open_json(read_limited(self.root / named.name))
         except FileNotFoundError:
-            aside = named.with_name(named.name + DAMAGED)
-            if not (self.root / aside.name).exists():
-                return None
-            raise SuiteLostError(
-                f"{self.directory} has lost its suite, which was damaged: run the suite again with --out "
-                f"{self.directory}, or remove {aside} to see the results without one"
-            ) from None
+            return None
         except ValueError as error:
-            said = set_aside(named, str(error))
             raise SuiteLostError(
-                f"{said}: run the suite again with --out {self.directory}, which writes it anew"
+                f"{named} is damaged ({error}): run the suite again with --out {self.directory}, which writes it anew, "
+                "or remove it to see the results without one"
             ) from None
         try:
             return parse_suite(values)

@@ -5,9 +5,9 @@ wrote it: an HMAC with a key of 32 random bytes that lies in the user's own stat
 run anything, are never loaded. Checkpoints are local, not part of the results. A checkpoint written by
 other versions or other sources is deleted, since resuming could change numbers.
 
-Sources are compared by hash: those of this project, of all loaded modules of the user, and of installed packages that
-define the agent or the environment, such as plugins. A module is the user's if its file lies outside the standard
-library and site-packages.
+Sources are compared by hash: those of this project, of all loaded modules of the user, and of the modules that define
+the agent and the environment, such as plugins. A module is the user's if its file lies outside the standard library and
+site-packages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import contextlib
 import functools
 import hashlib
 import hmac
-import importlib.util
 import logging
 import os
 import pickle
@@ -34,6 +33,7 @@ import platformdirs
 
 from agents import Agent
 from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.code_digest import is_installed
 from leaderboards.play.record import Saved
 from leaderboards.store.origin import Origin, origin
 
@@ -41,7 +41,7 @@ __all__ = [
     "DEFAULT_EVERY",
     "Checkpoint",
     "SourceError",
-    "first_changed_module",
+    "first_changed_file",
     "key_file",
     "sign",
     "snapshot_modules",
@@ -53,8 +53,8 @@ DEFAULT_EVERY = 120.0
 _LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
 _KNOWN = frozenset({"agents", "gpbandit_envs", "leaderboards", "gymnasium"}) | sys.stdlib_module_names
 _SCRIPTS = ("__main__", "__mp_main__")
+_STANDARD = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
 _KEY_SIZE = 32
-_HUGE = 300  # modules: of a larger installed package only those count that define a class themselves
 _log = logging.getLogger("gpbandit")
 
 
@@ -96,9 +96,9 @@ class Checkpoint:
                 raise ValueError(f"it is that of run {run}")
             if by != made_by:
                 raise ValueError("it was written by another version")
-            changed = first_changed_module(made_of)
+            changed = first_changed_file(made_of)
             if changed is not None:
-                raise ValueError(f"the module {changed} has been edited since, so the run starts over")
+                raise ValueError(f"{changed} has been edited since, so the run starts over")
         except FileNotFoundError:
             return None
         except Exception as error:  # the user's classes may raise anything; the run then starts over
@@ -169,7 +169,7 @@ class SourceError(Exception):
     """A class has no source file to compare; the text names it."""
 
 
-_users: dict[str, Path] = {}
+_users: set[Path] = set()
 _seen: set[str] = set()
 
 
@@ -178,44 +178,34 @@ def snapshot_modules() -> None:
     if len(sys.modules) == len(_seen):
         return
     for name, module in list(sys.modules.items()):
-        if name not in _seen:
-            file = _stated(module)
-            if file is not None and _package(name) not in _KNOWN and not _installed(Path(file)):
-                _users[name] = Path(file).resolve()
-                _digest(_users[name])
+        if name not in _seen and name.partition(".")[0] not in (*_KNOWN, *_SCRIPTS):
+            file = _file(module)
+            if file is not None and not is_installed(file):
+                file = file.resolve()
+                if not any(file.is_relative_to(folder) for folder in _STANDARD):
+                    _users.add(file)
+                    _digest(file)
     _seen.clear()
     _seen.update(sys.modules)
 
 
-def sources(env: gym.Env[Any, Any], agent: object) -> dict[str, str]:
-    """Hash of every module that may affect the environment or the agent, by module name.
+def sources(env: gym.Env[Any, Any], agent: object) -> dict[Path, str]:
+    """Hash of every source file that may affect the environment or the agent.
 
     Raises:
         SourceError: if one of their classes is in no file, such as one that was typed into a notebook.
     """
     snapshot_modules()
-    files = {name: file for name, file in _users.items() if name not in _SCRIPTS}
-    for name in _defining(env, agent):
-        file = _file(name)
-        assert file is not None  # `_defining` has made sure
-        files[name] = file
-        package = [other for other in sys.modules if _package(other) == _package(name)]
-        if name not in _SCRIPTS and len(package) <= _HUGE:
-            files |= {other: file for other in package if (file := _file(other)) is not None}
-    return {name: _digest(file) for name, file in files.items()}
+    return {file: _digest(file) for file in (*_users, *_defining(env, agent))}
 
 
-def first_changed_module(then: Mapping[str, str]) -> str | None:
-    """The first module whose source differs from the hashes `then`, which `sources` returned; None if none does."""
-    for name, digest in then.items():
-        file = _file(name)
-        if file is None or _digest(file) != digest:
-            return name
-    return None
+def first_changed_file(then: Mapping[Path, str]) -> Path | None:
+    """The first file that differs from the hashes `then`, which `sources` returned; None if none does."""
+    return next((file for file, digest in then.items() if _digest(file) != digest), None)
 
 
-def _defining(env: gym.Env[Any, Any], agent: object) -> Iterator[str]:
-    """Modules that define the classes of the two, of wrappers, and the function that built the environment."""
+def _defining(env: gym.Env[Any, Any], agent: object) -> Iterator[Path]:
+    """Files that define the classes of the two, of wrappers, and the function that built the environment."""
     things: list[Any] = [*type(agent).__mro__, *type(env).__mro__]
     while isinstance(env, gym.Wrapper):
         env = env.env
@@ -224,40 +214,23 @@ def _defining(env: gym.Env[Any, Any], agent: object) -> Iterator[str]:
         things.append(env.spec.entry_point)
     for thing in things:
         name = thing.partition(":")[0] if isinstance(thing, str) else getattr(thing, "__module__", None)
-        if name is None or (_package(name) in _KNOWN and name not in _SCRIPTS):
+        if name is None or (name.partition(".")[0] in _KNOWN and name not in _SCRIPTS):
             continue
         # A worker may have another main module than the script that sent it a class.
         root = getattr(thing, "__qualname__", "").partition(".")[0]
-        if _file(name) is None or (name in _SCRIPTS and not hasattr(sys.modules[name], root)):
+        file = _file(sys.modules.get(name))
+        if file is None or not file.is_file() or (name in _SCRIPTS and not hasattr(sys.modules[name], root)):
             raise SourceError(f"{thing!r} is defined in no file, so nobody could tell whether it is still the same")
-        yield name
+        yield file.resolve()
 
 
-def _package(name: str) -> str:
-    return name.partition(".")[0]
-
-
-def _file(name: str) -> Path | None:
-    """Where a module is, or would be imported from."""
-    if name in _users:
-        return _users[name]
-    file = _stated(sys.modules.get(name))
-    if name not in sys.modules:
-        try:
-            spec = importlib.util.find_spec(name)
-        except Exception:  # it imports the package around it, and that may raise anything
-            return None
-        file = None if spec is None else spec.origin
-    return Path(file).resolve() if file is not None and Path(file).is_file() else None
-
-
-def _stated(module: object) -> str | None:
+def _file(module: object) -> Path | None:
     """A module's `__file__`, read without triggering modules that load lazily at the first attribute access."""
     try:
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except AttributeError:  # anything may be in sys.modules
         return None
-    return file if isinstance(file, str) else None
+    return Path(file) if isinstance(file, str) else None
 
 
 @functools.cache
@@ -267,18 +240,6 @@ def _digest(file: Path) -> str:
         return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
     except OSError:
         return "gone"
-
-
-def _installed(file: Path) -> bool:
-    if not {"site-packages", "dist-packages"}.isdisjoint(file.parts):
-        return True
-    resolved = file.resolve()
-    return any(resolved.is_relative_to(folder) for folder in _standard())
-
-
-@functools.cache
-def _standard() -> tuple[Path, ...]:
-    return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
 
 
 # ---- signatures ----

@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from leaderboards.play.record import RunRecord, Watcher, lacks_data
 from leaderboards.play.spec import RunSpec
@@ -133,10 +132,8 @@ def run_missing(
     todo = missing(specs, store, retry_failed)
     report = RunReport(len(specs) - len(todo))
     store.root.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=".scratch-", dir=store.root) as scratch,
-        _Progress(len(specs), report, console) as progress,
-    ):
+    progress = _Progress(len(specs), report, console)
+    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=store.root) as scratch:
         folders = None if isolated_from is None else tuple(isolated_from)
         schedule = _Schedule(todo, store, executor, Path(scratch), folders, watcher)
         for record in schedule.play():
@@ -370,46 +367,30 @@ class _Schedule:
 class _Progress:
     """Reports how many of `total` runs have ended and failed, and the expected time left.
 
-    A terminal shows a bar. Any other console gets a line every ten seconds.
+    A terminal has one line, which is written anew. Any other console gets a line every ten seconds.
     """
 
     def __init__(self, total: int, report: RunReport, console: Console | None) -> None:
         self._total, self._report, self._console = total, report, console
         self._started = self._last = time.monotonic()
-        self._bar: Progress | None = None
-        if console is not None and console.is_terminal:
-            note = TextColumn("{task.fields[note]}")
-            text = TextColumn("{task.description}")
-            self._bar = Progress(text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), note, console=console)
-            self._task = self._bar.add_task("runs", total=total, completed=report.before, note="")
-
-    def __enter__(self) -> _Progress:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def show(self, schedule: _Schedule) -> None:
         """Show how it stands, unless that was a moment ago."""
         now, ended = time.monotonic(), self._report.before + self._report.ended.total()
-        every = _REFRESH_SECONDS if self._bar is not None else _LINE_SECONDS
-        if self._console is None or (now - self._last < every and ended < self._total):
+        if self._console is None:
+            return
+        anew, is_last = self._console.is_terminal, ended >= self._total
+        if now - self._last < (_REFRESH_SECONDS if anew else _LINE_SECONDS) and not is_last:
             return
         self._last = now
         notes = [f"{n} {status}" for status, n in sorted(self._report.ended.items()) if status != "done"]
         left = schedule.seconds_left()
-        if left is not None and ended < self._total:
+        if left is not None and not is_last:
             notes.append(f"about {duration(left)} left")
-        if self._bar is not None:
-            self._bar.update(self._task, completed=ended, note=", ".join(notes))
-            return
         line = ", ".join([f"{ended} of {self._total} runs", duration(now - self._started), *notes])
         try:
             # Not `Console.print`, which ends the process when nobody reads it any more: the runs go on.
-            self._console.file.write(f"{line}\n")
+            self._console.file.write(f"\r\x1b[K{line}" + "\n" * is_last if anew else f"{line}\n")
             self._console.file.flush()
         except OSError:
             self._console = None

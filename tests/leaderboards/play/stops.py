@@ -32,7 +32,7 @@ def assert_same_when_stopped(played: RunSpec, folder: Path, monkeypatch: pytest.
             record = run_spec(played, Checkpoint(folder / "run.pickle", every=0.0))
         except KeyboardInterrupt:
             stops += 1
-    assert stops > 3
+    assert record.resumed == stops > 0
     assert record.trace.drop(columns="policy_seconds").equals(whole.trace.drop(columns="policy_seconds"))
     assert record.data == whole.data
     assert record.facts == whole.facts

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import re
 import time
 import warnings
@@ -618,28 +617,6 @@ def test_what_an_agent_raises_is_its_own(where: str, monkeypatch: pytest.MonkeyP
     assert record.status == "crashed"
     assert str(record.reason).startswith("agent: MemoryError (test_run.py, line ")
     assert record.out_of_memory
-
-
-@pytest.mark.parametrize(
-    ("error", "short"),
-    [
-        (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
-        (ImportError("libx.so: failed to map segment from shared object"), True),
-        (OSError(errno.ENOSPC, "No space left on device"), False),
-        (ValueError("memory"), False),
-    ],
-)
-def test_a_lack_of_memory_is_seen_behind_other_errors(error: Exception, short: bool) -> None:
-    class Loads(Counter):
-        def select(self, n: int, pending: Pending) -> Any:
-            try:
-                raise error
-            except type(error):
-                raise RuntimeError("not loaded") from None
-
-    record = play(Loads())
-    assert record.status == "crashed"
-    assert record.out_of_memory is short
 
 
 def test_a_certificate_of_no_numbers_is_the_environments_fault() -> None:

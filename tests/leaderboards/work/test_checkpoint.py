@@ -29,6 +29,7 @@ from leaderboards.work.executors import LocalExecutor, SerialExecutor
 from leaderboards.work.jobs import Limits
 from leaderboards.work.schedule import run_missing
 from tests.leaderboards.play import players
+from tests.leaderboards.play.stops import assert_same_when_stopped
 
 RKHS = Ref("GPBandit/RKHS-v0", {"n_arms": 30})
 
@@ -58,29 +59,7 @@ class Stop(KeyboardInterrupt):
     ],
 )
 def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, feedback: str) -> None:
-    whole = run_spec(spec(agent, feedback))
-    assert whole.status == "done", whole.error
-    path = tmp_path / "c" / "run.pickle"
-    turn, turns = Loop.turn, itertools.count(1)
-
-    def stops_sometimes(loop: Loop) -> None:
-        if next(turns) % 11 == 0:
-            raise Stop
-        turn(loop)
-
-    monkeypatch.setattr(Loop, "turn", stops_sometimes)
-    monkeypatch.setattr(checkpoints, "_LEAST_RATIO", 0.0)
-    for stops in itertools.count():
-        checkpoint = Checkpoint(path, every=0.0)
-        try:
-            record = run_spec(spec(agent, feedback), checkpoint)
-            break
-        except Stop:
-            assert stops < 100
-    assert record.status == "done", record.error
-    assert record.resumed == stops
-    assert stops > 0
-    pd.testing.assert_frame_equal(without_clock(record.trace), without_clock(whole.trace), check_exact=True)
+    assert_same_when_stopped(spec(agent, feedback), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("timeout", [1000.3, 999.0])
@@ -233,7 +212,7 @@ def test_a_run_does_not_go_on_with_an_agent_that_was_edited(tmp_path: Path, edit
     (tmp_path / edited).write_text((tmp_path / edited).read_text().replace(old, new))
     again = part(tmp_path, -1)
     assert f"done 0 {[7] * 20}" in again
-    assert f"the module {edited.removesuffix('.py')} has been edited since" in again
+    assert f"{tmp_path / edited} has been edited since" in again
 
 
 @pytest.mark.slow
@@ -265,17 +244,14 @@ def test_agents_of_a_script_go_on_and_those_of_no_file_start_over(tmp_path: Path
     assert not (tmp_path / "run.pickle").exists()
 
 
-def test_classes_that_are_looked_at() -> None:
+def test_files_that_are_looked_at() -> None:
     env = gym.wrappers.TimeLimit(players.Plain(), 10)
-    found = checkpoints.sources(env, players.Counter())
-    assert players.Plain.__module__ in found
-    assert not {name for name in found if name.partition(".")[0] in ("agents", "leaderboards", "numpy", "gymnasium")}
-    assert checkpoints.first_changed_module(found) is None
-    assert checkpoints.first_changed_module({**found, players.Plain.__module__: "another"}) == players.Plain.__module__
-    assert (
-        checkpoints.first_changed_module({"a_module_that_is_not_there.at_all": "x"})
-        == "a_module_that_is_not_there.at_all"
-    )
+    found, own = checkpoints.sources(env, players.Counter()), Path(players.__file__)
+    assert own in found
+    assert not {file for file in found if {"agents", "leaderboards", "site-packages"} & set(file.parts[:-3])} - {own}
+    assert checkpoints.first_changed_file(found) is None
+    assert checkpoints.first_changed_file({**found, own: "another"}) == own
+    assert checkpoints.first_changed_file({Path("not/there.py"): "x"}) == Path("not/there.py")
 
 
 def _nested() -> list[Any]:
