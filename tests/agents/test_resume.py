@@ -87,25 +87,6 @@ def test_restored_at_any_moment_play_is_the_same(id: str, kwargs: dict[str, Any]
         assert arms_of(lambda: agents.make(id, **kwargs), 1, fail_every, save_at)[0] == expected, save_at
 
 
-def test_one_pick_at_a_time_is_restored_between_any_two() -> None:
-    """The first pick of an empty batch is found without the loop of the others, which must not be picked twice."""
-    plays = []
-    for save_at in range(-1, 6):
-        agent = agents.make("UncertaintySampling")
-        arms: list[int] = []
-        agent.reset(PROBLEM, np.random.default_rng(0))
-        for t in range(6):
-            arms += agent.select(1, pending(list(enumerate(arms)))).tolist()
-            if t == save_at:
-                state, agent = agent.state_dict(), agents.make("UncertaintySampling")
-                agent.reset(PROBLEM, np.random.default_rng(9))
-                agent.load_state_dict(state)
-        agent.observe(Feedback.of(range(6), np.array(arms), MEAN[arms]))
-        plays.append((arms, agent.diagnostics()["batch_length"]))
-    assert plays == plays[:1] * 7
-    assert plays[0][1] == 6
-
-
 @pytest.mark.parametrize(("id", "kwargs"), [("UncertaintySampling", {}), ("GP-BUCB", {"batch_size": 6, "width": 2.0})])
 class TestFailures:
     def test_what_failed_and_is_not_pending_counts_for_nothing(self, id: str, kwargs: dict[str, Any]) -> None:

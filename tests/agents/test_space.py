@@ -167,13 +167,3 @@ def test_a_posterior_of_no_finite_numbers_is_an_error() -> None:
     given, arms = Given(np.full(9, np.inf), np.ones(9)), space(9)
     with pytest.raises(ValueError, match="expected finite values, got inf"):
         arms.best(given, np.zeros(0, np.int64), every(arms))
-
-
-def test_a_posterior_is_what_it_is_at_its_arms() -> None:
-    rng = np.random.default_rng(1)
-    arms = space(300)
-    X = arms.coordinates(rng.integers(300, size=40))
-    posterior = GPRegression(SE(0.1), X, np.sin(9 * X[:, 0]), 1e-2)
-    mean, variance = posterior.at(arms.coordinates(np.arange(300)))
-    chosen = arms.best_score(UpperConfidenceBound(2.0), posterior, X, rng, every(arms))
-    assert chosen.tolist() == [(mean + 2 * np.sqrt(variance)).argmax()]

@@ -13,7 +13,6 @@ from gymnasium.utils.env_checker import check_env
 import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.corruption import as_corruption, target
 from gpbandit_envs.envs.bandit import FiniteArmEnv
-from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from tests.envs.catalogue import CORRUPTED, Case
 
 ATTACKS: list[dict[str, Any]] = [
@@ -105,20 +104,6 @@ def test_the_problem_states_the_budget_and_no_more() -> None:
 
 def test_without_the_oracle_nothing_is_told() -> None:
     assert made(corruption={"name": "flip", "budget": 4.0}, reveal_oracle=False).step(0)[4] == {"cost": 1.0}
-
-
-def test_batches_and_delays_deliver_corrupted_feedback() -> None:
-    kwargs: dict[str, Any] = {"n_arms": 60, "dim": 2, "corruption": {"name": "flip", "budget": 4.0}}
-    alone = gym.make("GPBandit/GPSample-v0", **kwargs)
-    alone.reset(seed=1)
-    rewards = [float(alone.step(arm)[1]) for arm in range(4)]
-    batched = BatchFeedback(gym.make("GPBandit/GPSample-v0", **kwargs), 4)
-    batched.reset(seed=1)
-    assert batched.step(np.arange(4))[0]["rewards"].tolist() == rewards
-    late = DelayedFeedback(gym.make("GPBandit/GPSample-v0", **kwargs), delay=2)
-    late.reset(seed=1)
-    observations = [late.step(arm)[0] for arm in range(4)]
-    assert [float(o["reward"][0]) for o in observations[2:]] == rewards[:2]
 
 
 @pytest.mark.parametrize(

@@ -76,54 +76,6 @@ def test_check_env_survives_failures() -> None:
     check_env(BoxEnv(fragile()), skip_render_check=True)
 
 
-def test_the_harness_records_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NaN reward and a flag in the trace, full regret, and the run goes on to its end."""
-    from agents import Agent, Capabilities, Pending
-    from gpbandit_envs.channels import as_channel
-    from leaderboards.play.run import Loop
-
-    seen: list[bool] = []
-
-    class Sweep(Agent):
-        capabilities = Capabilities(frozenset({"box"}))
-
-        def reset(self, problem: Any, rng: Any) -> None:
-            self.t = 0
-
-        def select(self, n: int, pending: Pending) -> np.ndarray:
-            return np.array([[self.t / 10]])
-
-        def observe(self, feedback: Any) -> None:
-            self.t += 1
-            seen.append(bool(feedback.failed[0]))
-            assert np.isnan(feedback.rewards[0]) == feedback.failed[0]
-
-        def recommend(self) -> np.ndarray:
-            return np.array([0.3])
-
-        def state_dict(self) -> dict[str, Any]:
-            return {}
-
-        def load_state_dict(self, state: dict[str, Any]) -> None: ...
-
-    env = BoxEnv(fragile(), horizon=10)
-    env.reset(seed=0)
-    agent = Sweep()
-    agent.reset(env.problem, np.random.default_rng(0))
-    loop = Loop(
-        env,
-        agent,
-        env.problem,
-        as_channel("on_request").queue(np.random.default_rng(0), 1),
-        10,
-    )
-    while not loop.finished:
-        loop.turn()
-    assert seen == [True] * 3 + [False] * 7
-    np.testing.assert_array_equal(np.isnan(loop.turns.rewards), seen)
-    np.testing.assert_array_equal(loop.trace.regrets[:3], 4.0)
-
-
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_failures_in_vector_environments(mode: str) -> None:
     """The same keys and masks as `SyncVectorEnv` gives, which leaves out what no environment said."""

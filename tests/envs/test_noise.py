@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpbandit_envs.noise import ArmNoise, GaussianNoise, Noise, StudentTNoise, TableNoise, as_noise
+from gpbandit_envs.noise import ArmNoise, GaussianNoise, Noise, TableNoise, as_noise
 from gpbandit_envs.problem import NoiseTails
 
 SPECS: list[dict[str, Any]] = [
@@ -226,20 +226,6 @@ def test_the_constants_bound_the_moments() -> None:
         values = row[~np.isnan(row)] - np.nanmean(row)
         moments = np.log(np.exp(np.outer(a, values)).mean(axis=1))
         assert (moments <= a**2 * noise.tails.sub_gaussian**2 / 2).all()
-
-
-def test_a_model_of_ones_own_has_no_constant_unless_it_says_so() -> None:
-    class Own(Noise):
-        std = 0.1
-
-        def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
-            return rng.standard_normal(n)
-
-        def reward(self, mean: Any, action: Any, variate: Any) -> Any:
-            return mean + self.std * variate
-
-    assert Own().tails is None
-    assert StudentTNoise(0.1).tails is None
 
 
 @pytest.mark.parametrize("constant", [-1.0, np.nan, np.inf])

@@ -7,7 +7,6 @@ import pytest
 
 import gpbandit_envs.gp.kernel_rows as module
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern
-from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows, as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
@@ -123,14 +122,6 @@ def test_copied_rows_are_kept_from_their_second_use_on_without_a_budget(monkeypa
     assert restored.n_kept == 40
 
 
-def test_which_rows_were_used_once_is_restored() -> None:
-    rows = KernelRows(SE(0.3), X)
-    rows.take(ARMS[:5])
-    restored = pickle.loads(pickle.dumps(rows))
-    restored.take(ARMS[:6])
-    assert restored.n_kept == 5
-
-
 def test_a_budget_changes_no_posterior() -> None:
     rng = np.random.default_rng(5)
     free, bound = (SketchedArmPosterior(SE(0.3), X, 1e-3, max_memory=m) for m in (None, 6 * 8 * len(X)))
@@ -157,34 +148,3 @@ def test_memory_is_given_in_bytes_or_units() -> None:
         as_bytes(-1)
     with pytest.raises(TypeError, match="max_memory"):
         as_bytes(1.5)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("posterior", [ExactPosterior, SketchedArmPosterior])
-@pytest.mark.parametrize("kept", [None, 9])
-def test_restored_rows_round_the_same(
-    posterior: type[ExactPosterior | SketchedArmPosterior], kept: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_KEEP_BYTES", 8 * 9 * len(X))
-    rng = np.random.default_rng(3)
-
-    def on(one: ExactPosterior | SketchedArmPosterior, arms: np.ndarray, y: np.ndarray) -> None:
-        if isinstance(one, SketchedArmPosterior):
-            one.record(arms, np.ones(len(arms)), y)
-            one.embed(arms)
-        else:
-            one.update(arms, np.ones(len(arms)), y)
-
-    budget = None if kept is None else kept * 8 * len(X)
-    whole = posterior(SE(0.3), X, 0.01, budget)
-    pulls = [(rng.permutation(50)[: rng.integers(1, 8)], rng.normal(size=8)) for _ in range(24)]
-    for i, (arms, y) in enumerate(pulls):
-        on(whole, arms, y[: len(arms)])
-        if i % 5 == 4:
-            restored = pickle.loads(pickle.dumps(whole))
-            arms, y = pulls[0]
-            for one in (whole, restored):
-                on(one, arms, y[: len(arms)])
-            np.testing.assert_array_equal(restored.mean, whole.mean)
-            np.testing.assert_array_equal(restored.variance, whole.variance)
-            np.testing.assert_array_equal(restored.rows.gram, whole.rows.gram)
-            whole = restored

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -619,15 +618,6 @@ def test_on_ranges_a_point_is_proposed_once(agent: Any) -> None:
     assert len(Experiment({"a": [1, 2], "b": ["x", "y"]}, agent, repeats=True).ask(10)) == 10
 
 
-def test_what_is_measured_again_and_again_is_new_on_a_box() -> None:
-    lab = Experiment({"x": (0.0, 1.0), "y": (0.0, 1.0)}, QUICK)
-    for _ in range(5):
-        for point in lab.ask(4):
-            lab.tell(point, point["x"] + point["y"])
-    assert not lab.results().duplicated(["x", "y"]).any()
-    assert lab.best()[1] > 1.9
-
-
 def test_what_has_failed_is_not_recommended() -> None:
     for agent in (QUICK, "EpsGreedy"):
         lab = Experiment(pd.DataFrame({"x": range(1, 21)}), agent)
@@ -741,18 +731,6 @@ def test_single_precision_is_what_it_looks_like() -> None:
     assert Experiment({"x": np.array([0.1, 0.2, 0.3], np.float32)}, QUICK, data=before).best() == ({"x": 0.3}, 1.5)
 
 
-def test_single_precision_of_bounds_and_of_points_to_predict() -> None:
-    narrow = pd.DataFrame({"x": np.array([0.1, 0.2, 0.3], np.float32)})
-    lab = Experiment(narrow, QUICK)
-    lab.tell({"x": 0.1}, 1.0)
-    assert lab.predict(narrow).equals(lab.predict([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}]))
-    low, high = np.array([0.1, 0.7], np.float32)
-    ranges = Experiment({"x": (low, high), "y": agents.log(low, high)}, QUICK, constraints=[({"x": 1}, "<=", high)])
-    ranges.tell({"x": 0.1, "y": 0.7}, 1.0)
-    ranges.tell({"x": high, "y": low}, 2.0)
-    assert ranges.best() == ({"x": 0.7, "y": 0.1}, 2.0)
-
-
 class TestZero:
     STEPS = np.arange(-1, 1.01, 0.1)  # -2.2e-16 in the middle
 
@@ -775,32 +753,10 @@ class TestZero:
         with pytest.raises(ValueError, match=r"x: expected one of -1\.0, .* \(21 in all\), got 1e-05"):
             lab.tell({"x": 1e-5, "y": 1}, 1.0)
 
-    @pytest.mark.parametrize("as_table", [False, True])
-    def test_is_apart_from_the_least_level(self, as_table: bool) -> None:
-        levels = [0.0, *np.geomspace(1e-14, 1, 15).tolist()]
-        lab = Experiment(pd.DataFrame({"x": levels}) if as_table else {"x": levels}, QUICK)
-        for x in levels:
-            lab.tell({"x": x}, 1.0)
-        assert lab.results()["x"].tolist() == levels
-
     def test_has_no_sign(self) -> None:
         assert repr(Experiment(pd.DataFrame({"x": [-0.0, 1.0]}), QUICK).ask(2)).count("-") == 0
         with pytest.raises(ValueError, match="table: expected different candidates, got rows 0 and 1 equal"):
             Experiment(pd.DataFrame({"x": [0.0, -0.0, 1.0]}))
-
-    def test_as_a_bound_of_a_constraint(self, tmp_path: Path) -> None:
-        constraints = [({"a (g)": 1, "b": -1}, ">=", -0.0)]
-        lab = Experiment({"a (g)": (0, 1), "b": (0, 1)}, QUICK, constraints=constraints)
-        assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
-
-
-def test_fractions_are_numbers(tmp_path: Path) -> None:
-    third, half = Fraction(1, 3), Fraction(1, 2)
-    for parameters in ({"x": [third, half]}, {"x": (third, half)}, pd.DataFrame({"x": [third, half]})):
-        lab = Experiment(parameters, QUICK)
-        lab.tell({"x": half}, 3.0)
-        again = Experiment.load(lab.save(tmp_path / "lab.json"))
-        assert again.best() == lab.best() == ({"x": 0.5}, 3.0)
 
 
 def test_a_table_of_nothing_has_its_columns() -> None:
@@ -852,6 +808,11 @@ class TestFilesThatWereEdited:
             (lambda c: c["events"][2].update(tell=0), "event 2 (counted from 0): expected the number of a point"),
             (lambda c: c["events"].append({"withdraw": 0}), "event 4 (counted from 0): expected the number of a point"),
             (lambda c: c["events"][1].update(failed=True), "event 1 (counted from 0): expected an outcome or"),
+            (
+                lambda c: c["events"][2].update(ask=[]),
+                "expected exactly one of 'ask', 'tell' and 'withdraw', got {'tell",
+            ),
+            (lambda c: c["events"].append({"withdraw": 2, "outcome": 6.0}), "expected no keys but 'withdraw', got"),
             (lambda c: c["events"][0].update(fixed={"y": 1}), "event 0 (counted from 0): fixed: no parameter 'y'"),
             (
                 lambda c: c["events"].append({"tell": 3, "outcome": 1.0, "point": c["events"][0]["ask"][0]}),
@@ -881,24 +842,6 @@ class TestFilesThatWereEdited:
             with pytest.raises(ValueError, match=r"expected it under 'n \+ x <= 0.9', got 1.2"):
                 one.tell({"s": "u", "n": 0.2, "x": 1.0}, 0.0)
         assert again.ask() == lab.ask()
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"ask": []}, "expected exactly one of 'ask', 'tell' and 'withdraw', got {'tell': 1, "),
-            ({"withdraw": 1}, "expected exactly one of 'ask', 'tell' and 'withdraw', got {'tell': 1, "),
-            ({"outcom": 2.0}, "expected no keys but 'tell', 'outcome', 'failed', 'point', got {'tell': 1, "),
-        ],
-    )
-    def test_an_event_says_one_thing(self, change: dict[str, Any], message: str, tmp_path: Path) -> None:
-        path = self.saved(tmp_path, lambda content: content["events"][2].update(change))
-        with pytest.raises(ValueError, match=re.escape(f"{path}: event 2 (counted from 0): {message}")):
-            Experiment.load(path)
-
-    def test_what_is_withdrawn_has_no_outcome(self, tmp_path: Path) -> None:
-        path = self.saved(tmp_path, lambda content: content["events"].append({"withdraw": 2, "outcome": 61.2}))
-        with pytest.raises(ValueError, match=r"event 4 \(counted from 0\): expected no keys but 'withdraw', got"):
-            Experiment.load(path)
 
     def test_what_was_mended_by_hand_is_loaded_and_saved_again(self, tmp_path: Path) -> None:
         def mend(content: dict[str, Any]) -> None:
