@@ -103,15 +103,6 @@ def test_likeness_is_of_one_bound() -> None:
             Range(low, high, alike)
 
 
-def test_either_verdict_needs_repetitions() -> None:
-    """Of 0.02, with 0.11 either way in 4: an interval that leaves out 0 needs 121, one within 0.1 of it needs 8.
-
-    A second look, at 97.5 %, needs (2.2414 / 1.96)^2 = 1.3078 times as many.
-    """
-    claim = Claim("x", "", "", Figure("", lambda _: Interval(0.02, -0.09, 0.13, 4)), at_least(0.0))
-    assert [one.check(runs()).needs for one in (claim, replace(claim, expected=MORE))] == [159, 10]
-
-
 def test_more_regret_is_paired_and_relative() -> None:
     base = RNG.random((6, 20)) + 0.5
     found_ = more_regret("a", "b")(runs(a=1.5 * base, b=base))
@@ -286,6 +277,9 @@ def test_an_open_verdict_says_how_many_repetitions_would_tell() -> None:
     assert checked(0.1, 0.3).needs is None
     assert checked(-0.1, 0.1).needs is None
     assert checked(math.nan, math.nan).needs is None
+    # An interval that leaves out 0 needs 121 repetitions, one within 0.1 of it 8; and a second look 1.3078 times that.
+    either = replace(claim, figure=Figure("", lambda _: Interval(0.02, -0.09, 0.13, 4)))
+    assert [one.check(runs()).needs for one in (either, replace(either, expected=MORE))] == [159, 10]
 
 
 def test_seconds_growth_and_batches() -> None:

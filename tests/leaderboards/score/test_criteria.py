@@ -51,14 +51,6 @@ def core() -> Summary:
 # ---- the scale ----
 
 
-def test_a_record_states_the_mean_gap_of_its_instance() -> None:
-    kwargs = {"n_arms": 30, "dim": 1}
-    run = leaderboards.run(("GPBandit/GPSample-v0", kwargs), "Uniform", 3, 5)
-    with instance_env(run.spec) as (env, problem):
-        means = env.mean(np.arange(problem.n_arms))
-    assert run.facts[MEAN_GAP] == pytest.approx(means.max() - means.mean(), rel=1e-12)
-
-
 def test_the_mean_gap_of_a_box_is_that_of_uniform_points() -> None:
     run = leaderboards.run("GPBandit/Hartmann3-v0", "Random", 0, 5)
     with instance_env(run.spec) as (env, problem):
