@@ -13,8 +13,8 @@ from markupsafe import Markup
 from gpbandit_envs.arguments import did_you_mean
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board, open_results
+from leaderboards.score.board_scores import BoardScores, run_scores
 from leaderboards.score.comparison import compare, compare_overall
-from leaderboards.score.criteria import BoardScores, run_scores
 from leaderboards.score.frames import TaskRanking, overall_frame, ranked_among, ranks_frame
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
@@ -95,7 +95,7 @@ class Results:
             `low` to `high`, `tasks`, on how many environments it rests, then what says more than ranks, and does not
             depend on who else plays: `score` from 0, one uniform draw, to 100, no regret, with its 95 %
             interval `score_low` to `score_high` on environments like these; `place`, that of its tie group by the
-            score, see `leaderboards.score.criteria`; `wins`, the mean share of environments won against each other
+            score, see `leaderboards.score.board_scores`; `wins`, the mean share of environments won against each other
             policy; and the mean final regret on each environment. On one of them come that regret with its interval,
             `n`, over how many repetitions it is, and the mean `score`: of a ranked agent those repetitions that all
             ranked agents have finished. Agents that have not come last, without a rank, with all that they have

@@ -24,7 +24,7 @@ from leaderboards.cli.errors import UserError, option_errors, results_folder, us
 from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of
-from leaderboards.score.criteria import BoardScores, alike, board_scores
+from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes, task_ranking

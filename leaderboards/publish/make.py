@@ -25,7 +25,7 @@ from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import AgentEntry, Suite
 from leaderboards.publish.boards import Board, board_folder
-from leaderboards.score.criteria import alike
+from leaderboards.score.board_scores import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import trace_digest

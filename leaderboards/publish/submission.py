@@ -32,7 +32,7 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
 from leaderboards.publish.boards import BOARD, Board, board_folder, board_of, open_results
 from leaderboards.publish.make import write_board
-from leaderboards.score.criteria import alike, board_scores
+from leaderboards.score.board_scores import alike, board_scores
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import RANKED_BY, task_classes
 from leaderboards.score.summary import summarise

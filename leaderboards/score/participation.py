@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from jaxtyping import Float, Int
 
-from leaderboards.score.criteria import BoardScores, task_scores
+from leaderboards.score.board_scores import BoardScores, task_scores
 from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary
 

@@ -1,6 +1,6 @@
 """Capability profile: what agents are good at, as mean scores over groups of tasks.
 
-The score is that by cumulative regret, see `leaderboards.score.criteria`: 0 is as good as uniform draws, 100 is no
+The score is that by cumulative regret, see `leaderboards.score.board_scores`: 0 is as good as uniform draws, 100 is no
 regret. A task may be in several groups, and a group of fewer than `LEAST_IN_GROUP` tasks says nothing of its kind.
 
 The groups are told apart by what a task is, not by who does well on it, in the manner of bsuite: Osband et al. (2020),
@@ -18,7 +18,7 @@ import numpy as np
 from gpbandit_envs.channels import Channel, as_channel
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.registry import WITH_DATA
-from leaderboards.score.criteria import run_scores
+from leaderboards.score.board_scores import run_scores
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 

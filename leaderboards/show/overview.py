@@ -10,7 +10,7 @@ from typing import Any
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.protocol_checks import words_of
-from leaderboards.score.criteria import why_no_score
+from leaderboards.score.board_scores import why_no_score
 from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS

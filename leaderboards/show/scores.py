@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
-from leaderboards.score.criteria import (
+from leaderboards.score.board_scores import (
     BATCHES,
     LEAST_TASKS,
     SEQUENTIAL,

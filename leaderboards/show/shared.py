@@ -14,7 +14,7 @@ import numpy as np
 from gpbandit_envs.datasets import FetchError
 from leaderboards.audit.guarantees import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
-from leaderboards.score.criteria import BoardScores, alike, board_scores
+from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.frames import OverallRanking, TaskRanking, ranked_among
 from leaderboards.score.profile import group_scores, grouped

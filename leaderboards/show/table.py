@@ -72,7 +72,7 @@ class Row:
         entrant: Class of entrants of an agent; "" for a task, or if its class is not loaded.
         own: Whether it plays in this folder, among the agents of a board.
         also: Agents that played like it.
-        batching: How it plays, one of `leaderboards.score.criteria`; "" where no table asks.
+        batching: How it plays, one of `leaderboards.score.board_scores`; "" where no table asks.
         places: As JSON, its places among all, among those told as much, among those that batch as it does, and among
             those that do both; "" where nothing can be chosen.
     """

@@ -10,7 +10,7 @@ import leaderboards
 from gpbandit_envs.problem import Problem
 from leaderboards.play.spec import Ref
 from leaderboards.score import profile
-from leaderboards.score.criteria import run_scores
+from leaderboards.score.board_scores import run_scores
 from leaderboards.score.profile import GROUPS, group_scores, grouped
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.rebuilt import first_instance

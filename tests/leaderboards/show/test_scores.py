@@ -13,7 +13,7 @@ import pytest
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.spec import Ref
-from leaderboards.score.criteria import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
+from leaderboards.score.board_scores import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
 from leaderboards.score.profile import grouped
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import summarise

@@ -15,8 +15,7 @@ from leaderboards.play.oracle import MEAN_GAP, Oracle
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import board
-from leaderboards.score import criteria
-from leaderboards.score.criteria import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, task_scores, wins
+from leaderboards.score.board_scores import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, task_scores, wins
 from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import best_so_far
 from leaderboards.score.participation import participation, participation_ratio
@@ -154,7 +153,7 @@ def test_few_tasks_place_agents_on_these_tasks_alone(core: Summary, monkeypatch:
     assert (whole.is_wide, whole.ranking.n) == (True, 28)
     assert (few.is_wide, few.ranking.n) == (False, 10 * (LEAST_TASKS - 1))
     # More repetitions than tasks tell more agents apart, of these tasks.
-    monkeypatch.setattr(criteria, "LEAST_TASKS", 100)
+    monkeypatch.setattr("leaderboards.score.board_scores.LEAST_TASKS", 100)
     narrow = board_scores(core)
     assert narrow is not None
     assert narrow.tied_first < whole.tied_first

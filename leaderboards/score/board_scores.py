@@ -148,7 +148,7 @@ def board_scores(
         tasks: Names of tasks; None for all.
         by: The criterion.
         among: Agents that are ranked among themselves; None for all.
-        aliases: Agents that played alike, see `leaderboards.score.criteria`; None for no look at that.
+        aliases: Agents that played alike, see `leaderboards.score.board_scores`; None for no look at that.
         known_scores: What gives the `task_scores` of a task by a criterion; by default they are worked out.
 
     Returns:
