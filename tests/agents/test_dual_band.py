@@ -162,13 +162,6 @@ def test_the_bands_are_nested(problem: Problem, mean: np.ndarray, n: int) -> Non
     assert (half >= 0).all()
 
 
-def test_the_band_is_where_the_upper_bound_is_maximised() -> None:
-    problem, mean = PROBLEMS[0]
-    agent = fed(problem, mean, width="dmm")
-    middle, half = agent.predict(problem.arms)
-    assert agent.select(1, Pending.empty(problem))[0] == np.argmax(middle + half)
-
-
 class TestRefuted:
     def test_a_norm_that_is_far_too_small_is_refuted_and_reported(self) -> None:
         problem, mean = problem_of(0, SE(0.3), F=5.0)

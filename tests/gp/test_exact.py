@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpbandit_envs.gp import SE, Linear, Matern
+from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.exact import ExactPosterior
 from tests.gp.kept import assert_kept
 from tests.reference.posterior import dense, extended
@@ -142,13 +142,6 @@ def test_information_gain_and_effective_dimension() -> None:
     d_eff = np.trace(K @ np.linalg.inv(K + 0.1 * np.eye(len(arms))))
     assert posterior.information_gain == pytest.approx(gain, rel=1e-9)
     assert posterior.effective_dimension() == pytest.approx(d_eff, rel=1e-9)
-
-
-def test_information_gain_of_a_linear_kernel_in_closed_form() -> None:
-    posterior = ExactPosterior(Linear(), np.array([[2.0]]), 0.5)
-    posterior.update(np.array([0]), np.array([10.0]), np.array([3.0]))
-    assert posterior.information_gain == pytest.approx(0.5 * np.log(1 + 10 * 4 / 0.5))
-    assert posterior.mean[0] == pytest.approx(4 / (4 + 0.05) * 0.3)
 
 
 def test_covariance_of_pulled_and_unpulled_arms() -> None:
