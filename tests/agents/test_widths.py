@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import agents
-from agents import Feedback, Pending
+from agents import Feedback
 from agents.core import widths
 from agents.core.widths import WidthContext
 from agents.exact.dual_mixture import DualMixture
@@ -65,14 +65,6 @@ def test_formula(schedule: widths.WidthSchedule, value: float) -> None:
 def test_the_first_step_is_defined(schedule: widths.WidthSchedule) -> None:
     first = replace(CONTEXT, t=1, information_gain=0.0, effective_dimension=0.0, prior_variance=1e-3)
     assert 0 <= schedule(first) < float("inf")
-
-
-def test_the_two_scales_agree() -> None:
-    """`beta` on the leverage scale times `sqrt(lev)` is the width times the standard deviation."""
-    variance = 0.09
-    beta = 0.2 * sqrt(2.9 + log(20)) + (1 + sqrt(2)) * sqrt(0.04) * 3
-    width = BBKBTheorem2()(replace(CONTEXT, batch_ratio=1.0))
-    assert beta * sqrt(variance / 0.04) == pytest.approx(width * sqrt(variance))
 
 
 @pytest.mark.parametrize("width", ["theory", "amm", "practical", "bayes", "growing"])
@@ -172,27 +164,6 @@ def test_any_real_number_is_a_width(number: object) -> None:
 def test_what_is_no_real_number_is_no_width(word: object) -> None:
     with pytest.raises(TypeError, match="width: expected one of"):
         widths.as_width(word, {})
-
-
-def test_the_compact_width_covers_a_path_on_a_grid_of_its_box() -> None:
-    """The theorem's event, on draws from the prior: the mean stays in the band at every step."""
-    kernel, lam, X = SE(0.3), 0.01, np.linspace(0, 1, 60)[:, None]
-    # An SE path's slope is Gaussian with variance 1 / lengthscale^2; its supremum has such tails with this scale.
-    schedule = widths.CompactBayes(a=4.0, b=2 / 0.3)
-    root = np.linalg.cholesky(kernel(X, X) + 1e-9 * np.eye(60))
-    rng = np.random.default_rng(0)
-    problem = Problem(name="path", dim=1, arms=X, kernel=kernel, noise_std=0.1, horizon=25)
-    for _ in range(20):
-        mean = root @ rng.standard_normal(60)
-        agent = begun(problem, "GP-UCB", width=schedule, delta=0.05, seed=1)
-        for t in range(25):
-            arm = agent.select(1, Pending.empty(problem))
-            agent.observe(Feedback.of([t], arm, mean[arm] + 0.1 * rng.standard_normal(1)))
-            band: Any = agent.predict(X)
-            assert (np.abs(band[0] - mean) <= band[1]).all()
-        assert agent.diagnostics()["width"] == pytest.approx(
-            schedule(WidthContext(t=26, n_arms=60, lam=lam, noise_std=0.1, norm_bound=1.0, delta=0.05, dim=1))
-        )
 
 
 @pytest.mark.parametrize("bad", [{"a": 0.0}, {"b": -1.0}, {"side": float("inf")}])

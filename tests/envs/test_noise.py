@@ -214,20 +214,6 @@ def test_every_model_states_its_tails(noise: Noise, tails: NoiseTails | None) ->
     assert noise.tails == tails
 
 
-def test_the_constants_bound_the_moments() -> None:
-    """`E exp(a eps) <= exp(a^2 R^2 / 2)`, which near a = 0 no constant below the deviation does."""
-    a = np.geomspace(1e-3, 20, 200)
-    s = np.sqrt(3) * a * 0.3
-    assert (np.log(np.sinh(s) / s) <= a**2 * 0.3**2 / 2).all()
-    assert (np.log(np.sinh(s) / s) > a**2 * 0.29**2 / 2)[:100].all()
-    noise = TableNoise(REPLICATES)
-    assert noise.tails is not None
-    for row in REPLICATES:
-        values = row[~np.isnan(row)] - np.nanmean(row)
-        moments = np.log(np.exp(np.outer(a, values)).mean(axis=1))
-        assert (moments <= a**2 * noise.tails.sub_gaussian**2 / 2).all()
-
-
 @pytest.mark.parametrize("constant", [-1.0, np.nan, np.inf])
 def test_a_bad_constant_is_named(constant: float) -> None:
     with pytest.raises(ValueError, match="sub_gaussian: expected a finite number >= 0"):

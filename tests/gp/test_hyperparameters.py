@@ -195,32 +195,6 @@ def test_several_starts_escape_a_local_mode() -> None:
     assert found.hyperparameters.noise < 0.05 < 0.3 < stuck.hyperparameters.noise
 
 
-@pytest.mark.slow
-def test_lengthscales_are_recovered_from_iid_data() -> None:
-    """The error of the log lengthscale falls with n, in the median and at every size by a clear factor."""
-    true = Hyperparameters(1.0, 0.01, (0.15, 0.4))
-    errors = {}
-    for n in (20, 60, 180):
-        found = [map_estimate(*draw(n, true, 100 + seed), rng(seed)).hyperparameters.lengthscales for seed in range(15)]
-        errors[n] = float(np.median(np.abs(np.log(found) - np.log(true.lengthscales)).mean(axis=1)))
-    assert errors[60] < errors[20]
-    assert errors[180] < errors[60]
-    assert errors[180] < 0.2
-
-
-@pytest.mark.slow
-def test_a_fit_in_twelve_dimensions_is_no_worse_than_scikit_learns() -> None:
-    X, y = draw(200, Hyperparameters(1.0, 0.01, (*[0.7] * 4, *[5.0] * 8)), 7)
-    kernel = sk.ConstantKernel(1.0, FLAT.variance_bounds) * sk.Matern(
-        [0.4 * np.sqrt(12)] * 12, FLAT.lengthscale_bounds, nu=2.5
-    ) + sk.WhiteKernel(1e-2, FLAT.noise_bounds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of irrelevant lengthscales that end at their bounds
-        theirs = GaussianProcessRegressor(kernel, alpha=0.0, normalize_y=True).fit(X, y)
-    ours = map_estimate(X, y, rng(), prior=FLAT, starts=1)
-    assert ours.log_posterior > theirs.log_marginal_likelihood_value_ - 1e-2
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
