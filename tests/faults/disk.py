@@ -164,8 +164,7 @@ class Disk:
                 if name == "write":
                     real(file, arguments[0][: len(arguments[0]) // 2])
                 raise Died
-            found = real(file, *arguments, **options)
-            return _Entries(found, self) if name == "scandir" else found
+            return real(file, *arguments, **options)
 
         return operation
 
@@ -250,44 +249,3 @@ class _Raw(io.FileIO):
             super().write(memoryview(content)[: len(content) // 2])
             raise Died
         return super().write(content)
-
-
-class _Entries:
-    """What `os.scandir` gives, with operations of its own."""
-
-    def __init__(self, real: Any, disk: Disk) -> None:
-        self._real, self._disk = real, disk
-
-    def __iter__(self) -> Iterator[_Entry]:
-        return (_Entry(entry, self._disk) for entry in self._real)
-
-    def __enter__(self) -> _Entries:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._real.close()
-
-
-class _Entry:
-    def __init__(self, real: os.DirEntry[str], disk: Disk) -> None:
-        self._real, self._disk = real, disk
-        self.name, self.path = real.name, real.path
-
-    def __fspath__(self) -> str:
-        return self.path
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        return self._real.is_dir(follow_symlinks=follow_symlinks)  # known from the folder, without another call
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        return self._real.is_file(follow_symlinks=follow_symlinks)
-
-    def is_symlink(self) -> bool:
-        return self._real.is_symlink()
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        self._disk.passes("stat", os.path.abspath(self.path), False)
-        return self._real.stat(follow_symlinks=follow_symlinks)

@@ -14,7 +14,6 @@ import scipy.stats
 from leaderboards.audit.report import (
     AuditError,
     AuditReport,
-    BandReport,
     audit_band,
     audit_reports,
     band_report,
@@ -159,30 +158,6 @@ def test_on_draws_from_the_prior_a_band_holds_as_often_as_the_normal_distributio
     for width in (0.5, 1.0, 1.6, 2.0):
         held = proportion(int((required <= width).sum()), 250, level=0.99)
         assert (2 * scipy.stats.norm.cdf(width) - 1) ** 2 in held
-
-
-def test_one_standard_deviation_is_left_by_some_arm_sooner_or_later() -> None:
-    found = audit_band(SMALL, ("GP-UCB", {"width": 1.0}), repetitions=15, horizon=40, delta=0.1, checkpoints=10)
-    assert not found.passes
-    assert found.conservativeness().high < 1
-    assert found.most_violations >= 1
-    assert 1 <= (found.first_violation() or 0) <= 40
-
-
-def test_bands_of_batched_agents_are_audited_too() -> None:
-    found = audit_band(SMALL, ("BBKB", {"width": "theory"}), repetitions=2, horizon=60, checkpoints=6)
-    assert len(found.checkpoints) >= 4
-    assert np.isfinite(found.checkpoints["half_width"]).all()
-
-
-def test_coverage_has_the_exact_binomial_interval() -> None:
-    rows = pd.DataFrame(
-        {"repetition": [0, 0, 1, 2, 2, 3], "violations": [0, 2, 0, 0, 0, 0], "required_scaling": [1.0] * 6}
-    )
-    found = BandReport(rows, 0.1).coverage()
-    expected = scipy.stats.binomtest(3, 4).proportion_ci(method="exact")
-    assert found.estimate == 0.75
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
 
 
 def test_what_has_no_band_says_so() -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from concurrent.futures import Future
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from loky.process_executor import BrokenProcessPool
 from markupsafe import Markup
 
 import leaderboards
@@ -19,8 +17,6 @@ from leaderboards.publish import front as front_page
 from leaderboards.publish.boards import Board
 from leaderboards.publish.front import build_front
 from leaderboards.show.table import Row
-from leaderboards.work import executors
-from leaderboards.work.executors import ExecutorError
 from tests.browser import Open
 from tests.leaderboards.publish.boards import small_suite
 
@@ -83,25 +79,6 @@ def test_boards_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
     for name in ("boxes-v2", "feedback-v1"):
         assert f"SHA-256 of the index: {leaderboards.board(name).sha256}" in front.read_text()
         assert (tmp_path / "board" / name / "index.html").is_file()
-
-
-def test_a_worker_that_dies_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Dead:
-        ended = False
-
-        def submit(self, *_: object) -> Future[None]:
-            future = Future[None]()
-            future.set_exception(BrokenProcessPool("killed"))
-            return future
-
-        def shutdown(self, **_: object) -> None:
-            Dead.ended = True
-
-    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("a", "b", "c", "d"), ()))
-    monkeypatch.setattr(executors, "process_pool", lambda _: Dead())
-    with pytest.raises(ExecutorError, match=r"a worker died while it wrote .* again with fewer --workers"):
-        build_front(tmp_path, workers=2)
-    assert Dead.ended
 
 
 @pytest.mark.slow

@@ -29,7 +29,6 @@ from leaderboards.publish.check import check_board
 from leaderboards.publish.submission import accept, faults, make_submission, open_submission, same_on_board
 from leaderboards.store import origin as origins
 from leaderboards.store import run_file
-from leaderboards.store.exchange import pack
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import _own_files
@@ -75,17 +74,6 @@ def here(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: p
         execute(["run", "small.toml", "--agent", id, "--against", "board", "--out", "res", "--executor", "serial"]) == 0
     )
     return tmp_path, id
-
-
-def test_only_the_new_agent_plays_and_is_ranked_among_all(here: Here, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, _ = here
-    assert set(Store(folder / "res").runs()["agent"]) == {"Mine"}
-    assert len(Store(folder / "res").done_keys()) == 2 * REPETITIONS
-    assert execute(["run", "small.toml", "--agent", here[1], "--against", "board", "--out", "res"]) == 0
-    said = capsys.readouterr().out
-    assert "4 agents that played all of it" in said
-    assert "  Mine  " in said.replace("=", " ") or "Mine  (mean rank" in said
-    assert "no better than uniform" not in said
 
 
 @pytest.mark.slow
@@ -476,16 +464,6 @@ def test_instances_that_differ_by_rounding_are_accepted(
     assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
     report = check_board(now, sorted(own.done_keys())[:6], SerialExecutor())
     assert {verdict.level for verdict in report} == {"identical"}
-
-
-def test_a_folder_that_was_not_played_against_a_board_is_packed_as_before(
-    made: tuple[Store, Board], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(made[0].directory, tmp_path / "res")
-    monkeypatch.chdir(tmp_path)
-    assert execute(["submit", "res"]) == 0
-    assert pack(tmp_path / "res", tmp_path / "again.zip") == 2 * 3 * REPETITIONS
-    assert (tmp_path / "res.zip").stat().st_size == pytest.approx((tmp_path / "again.zip").stat().st_size, rel=0.01)
 
 
 # ---- verdicts on another machine ----
