@@ -12,10 +12,9 @@ Reference for sketches: Calandriello et al. (2019), Theorem 1; Calandriello et a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from types import NoneType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -196,6 +195,9 @@ def sketch_accuracy(sketch: Sketch | None, arms: Int[np.ndarray, " p"]) -> dict[
     return dict(zip(SKETCH_COLUMNS, map(float, values), strict=True))
 
 
+_NOTHING = (Problem, type, str, bytes, int, float, NoneType, np.generic)
+
+
 def held_bytes(thing: Any) -> int:
     """Bytes of all arrays that `thing` reaches through attributes and containers, each memory block once.
 
@@ -207,38 +209,22 @@ def held_bytes(thing: Any) -> int:
     stack = [thing]
     while stack:
         this = stack.pop()
-        kind = _kind(this.__class__)
-        if kind == "nothing":  # most of what is met: numbers of a history, say
+        if isinstance(this, _NOTHING):  # most of what is met: numbers of a history, say
             continue
-        if kind == "array":
-            while isinstance(this.base, np.ndarray):
-                this = this.base
+        while isinstance(this, np.ndarray) and isinstance(this.base, np.ndarray):
+            this = this.base
         if id(this) in seen:
             continue
         seen.add(id(this))
-        if kind in ("array", "rows"):
+        if isinstance(this, np.ndarray | KernelRows):
             total += this.nbytes
-        elif kind == "mapping":
+        elif isinstance(this, Mapping):
             stack += [*this.keys(), *this.values()]
-        elif kind == "items":
+        elif isinstance(this, list | tuple | set | frozenset):
             stack += this
         elif hasattr(this, "__dict__") and not callable(this):
             stack += vars(this).values()
     return total
-
-
-@functools.cache
-def _kind(cls: type) -> Literal["nothing", "array", "rows", "mapping", "items", "object"]:
-    """What an object of a class is to `held_bytes`; kept by class, as tests for abstract ones take time."""
-    if issubclass(cls, Problem | type | str | bytes | int | float | NoneType | np.generic):
-        return "nothing"
-    if issubclass(cls, np.ndarray):
-        return "array"
-    if issubclass(cls, KernelRows):
-        return "rows"
-    if issubclass(cls, Mapping):
-        return "mapping"
-    return "items" if issubclass(cls, list | tuple | set | frozenset) else "object"
 
 
 def _arrays_of_the_problem(thing: Any) -> set[int]:

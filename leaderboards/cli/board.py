@@ -86,9 +86,6 @@ def make(
     name: _NAME,
     results: Annotated[Path | None, typer.Option(help="Where whole traces are kept; build/boards/NAME.")] = None,
     workers: _WORKERS = 1,
-    alone: Annotated[
-        bool, typer.Option("--alone", help="Say that nothing else runs: policy times can be compared.")
-    ] = False,
     pack_only: Annotated[bool, typer.Option("--pack-only", help="Play nothing: keep what has been played.")] = False,
     native: _NATIVE = False,
 ) -> None:
@@ -99,7 +96,7 @@ def make(
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
         suite, store, console = load_suite(name), Store(directory), Console(stderr=True)
-        make_board(suite, store, workers, say, play=not pack_only, alone=alone, native=native, console=console)
+        make_board(suite, store, workers, say, play=not pack_only, native=native, console=console)
 
 
 @app.command()

@@ -6,7 +6,6 @@ before. The folder's `against.json` says which board, so that its page knows.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import zipfile
@@ -15,7 +14,7 @@ from pathlib import Path
 import platformdirs
 
 from gpbandit_envs.atomic import written_whole
-from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite, suite_names
 from leaderboards.store.exchange import check_members
 from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
@@ -92,10 +91,12 @@ class Board(Store):
 
     def stale(self) -> dict[str, str]:
         """The agents whose code has changed since their runs were played: label by name of the file."""
+        agents = {run.file: run.spec.agent for run in self.entries().values()}
+        stated = {name: self.index.files[name].source.fingerprint for name in agents}
         return {
-            name: file.agent
-            for name, file in self.index.files.items()
-            if file.source.fingerprint is not None and self._current(name) != file.source.fingerprint
+            name: self.index.files[name].agent
+            for name, agent in agents.items()
+            if stated[name] is not None and fingerprint(agent) != stated[name]
         }
 
     def missing(self) -> dict[str, dict[str, list[int]]]:
@@ -106,16 +107,6 @@ class Board(Store):
             if spec.key not in there:
                 gaps.setdefault(spec.agent.label, {}).setdefault(spec.env.label, []).append(spec.repetition)
         return gaps
-
-    def _current(self, name: str) -> str | None:
-        """The fingerprint that the agent of a file has as it is installed."""
-        agent = self._agents.get(name)
-        return self.index.files[name].source.fingerprint if agent is None else fingerprint(agent)
-
-    @functools.cached_property
-    def _agents(self) -> dict[str, Ref]:
-        """The agent of each file that has runs."""
-        return {run.file: run.spec.agent for run in self.entries().values()}
 
     def __repr__(self) -> str:
         return f"Board({self._suite.name}: {len(self.done_keys())} runs of {len(self.index.files)} agents)"

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
@@ -63,7 +62,6 @@ def make_board(
     say: Callable[[str], None] = print,
     *,
     play: bool = True,
-    alone: bool = False,
     native: bool = False,
     console: Console | None = None,
 ) -> None:
@@ -78,7 +76,6 @@ def make_board(
         workers: Runs at a time.
         say: Told how it goes.
         play: Whether to play, or to keep what has been played alone.
-        alone: Whether nothing else ran, so that policy times can be compared.
         native: See `play_board`.
         console: Where the progress is reported; None for nowhere.
 
@@ -89,19 +86,15 @@ def make_board(
     """
     folder = board_folder(suite.name)
     there = Board(folder) if (folder / MANIFEST).is_file() else None
-
-    def written() -> Board:
-        return write_board(suite, folder, results, seconds="alone" if alone else "not comparable")
-
     try:
         if play:
             play_board(suite, results, there, workers, say, native=native, console=console)
             if suite.audit is not None:
                 with closing(LocalExecutor(workers, portable=not native)) as executor:
-                    audit_near_limit(written(), results, executor, say)
+                    audit_near_limit(write_board(suite, folder, results), results, executor, say)
     finally:
         if results.keys() or AuditStore(results.directory).keys():
-            found = written()
+            found = write_board(suite, folder, results)
             size = sum(path.stat().st_size for path in folder.rglob("*.*"))
             wanted = suite.n_runs
             say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
@@ -223,7 +216,6 @@ def write_board(
     folder: Path,
     results: Store | None = None,
     *,
-    seconds: Literal["alone", "not comparable"] = "not comparable",
     sources: Mapping[str, Source] | None = None,
 ) -> Board:
     """Write the board of a suite: what is on it already, and the runs of a results folder.
@@ -237,8 +229,6 @@ def write_board(
         suite: The suite; runs of other tasks or agents are left out.
         folder: The folder of the board, made if it is not there.
         results: Where further runs are; None for none, which renews the index.
-        seconds: Whether the policy times of further runs were measured alone; those of an agent are comparable only if
-            all of them were.
         sources: Where the runs of submitted agents come from, by their keys; those of this project need none.
 
     Raises:
@@ -254,10 +244,6 @@ def write_board(
     where_from = {_agent(row): on_board[row.entry.file] for row in (*failed, *counting)} | dict(sources or {})
     notes = {} if results is None else _notes(results)
     further = [] if results is None else _further(results, notes, wanted, frozenset(sources or ()))
-    there = {row.entry.key for row in counting}
-    for agent in {_agent(row) for row in further if row.entry.key not in there} & where_from.keys():
-        if where_from[agent].seconds != seconds:
-            where_from[agent] = where_from[agent].model_copy(update={"seconds": "not comparable"})
     by_agent = _by_agent([*failed, *further, *counting])
     if results is not None:
         _take_fuller_audits(by_agent, results, notes)
@@ -269,7 +255,7 @@ def write_board(
     names = file_names(refs.values())
     files: dict[str, PublishedFile] = {}
     for agent, rows in by_agent.items():
-        source = where_from.get(agent) or _own_source(refs[agent], seconds)
+        source = where_from.get(agent) or _own_source(refs[agent])
         published = [_published(row, instances) for row in rows.values()]
         name, files_of = _write_agent(folder / "runs", names[agent], published, source)
         files[name] = files_of
@@ -367,11 +353,11 @@ def _take_fuller_audits(by_agent: Mapping[str, dict[str, Row]], results: Store, 
                 rows[key] = replace(row, kept=replace(row.kept, audit=audits[key]))
 
 
-def _own_source(agent: Ref, seconds: Literal["alone", "not comparable"]) -> Source:
+def _own_source(agent: Ref) -> Source:
     found = fingerprint(agent)
     if found is None:
         raise StoreError(f"{agent.id} is no agent of this project: state where its runs come from")
-    return Source(standing="verified", by=KEEPER, version=__version__, fingerprint=found, seconds=seconds)
+    return Source(standing="verified", by=KEEPER, version=__version__, fingerprint=found)
 
 
 def _instance_key(spec: RunSpec) -> str:

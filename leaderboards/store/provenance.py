@@ -135,15 +135,15 @@ class Source(_Strict):
         version: Version of the package with which that was done.
         fingerprint: Of the agent's code, see `leaderboards.verify.fingerprint`; None for agents of other packages.
         code: Where the code of an agent of another package is; "" for those of this project.
-        seconds: `"alone"` if policy times were measured with nothing else running; they are not comparable otherwise.
     """
+
+    model_config = ConfigDict(extra="ignore")  # older manifests say whether policy times are comparable
 
     standing: Literal["submitted", "verified"]
     by: str
     version: str
     fingerprint: str | None = None
     code: str = ""
-    seconds: Literal["alone", "not comparable"] = "not comparable"
 
 
 class PublishedFile(_Strict):

@@ -23,7 +23,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from tests.leaderboards.publish.boards import file_of, small_suite
+from tests.leaderboards.publish.boards import small_suite
 
 
 def tiny(agents: list[dict[str, Any]], repetitions: int = 2) -> Suite:
@@ -140,16 +140,6 @@ def test_what_failed_stays_until_it_is_played_again(tmp_path: Path) -> None:
     assert len(board.entries()) == 4
     again = play(suite, Store(tmp_path / "again"))
     assert write_board(suite, tmp_path / "board", again).entry(failed.key).status == "done"
-
-
-def test_times_are_comparable_if_all_of_them_are(tmp_path: Path) -> None:
-    store = play(tiny([{"id": "Uniform"}], 1), Store(tmp_path / "res"))
-    board = write_board(tiny([{"id": "Uniform"}], 1), tmp_path / "board", store, seconds="alone")
-    assert board.index.files[file_of(board, "Uniform")].source.seconds == "alone"
-    suite = tiny([{"id": "Uniform"}], 3)
-    board = write_board(suite, tmp_path / "board", play(suite, store))
-    assert board.index.files[file_of(board, "Uniform")].runs == 3
-    assert board.index.files[file_of(board, "Uniform")].source.seconds == "not comparable"
 
 
 def test_a_submitted_row_of_a_registered_agent_stays(tmp_path: Path) -> None:
