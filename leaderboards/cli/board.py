@@ -266,7 +266,7 @@ def pack(
     name: _NAME,
     out: Annotated[Path, typer.Option(help="The archive.")],
 ) -> None:
-    """Pack a board into one file, which `--against` takes, and print its SHA-256."""
+    """Pack a board into one file, whose folder `--against` takes once it is unpacked, and print its SHA-256."""
     found = opened(name)
     if part_of := found.suite().part_of:
         raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")

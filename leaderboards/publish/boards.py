@@ -11,18 +11,14 @@ import os
 import zipfile
 from pathlib import Path
 
-import platformdirs
-
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite, suite_names
-from leaderboards.store.exchange import check_members
-from leaderboards.store.intact import MOST_JSON, StoreError, read_limited
-from leaderboards.store.provenance import MANIFEST, Manifest, Source, parse_manifest
+from leaderboards.store.intact import StoreError, read_limited
+from leaderboards.store.provenance import MANIFEST, Manifest, Source
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined, noted, write_note
-from leaderboards.text import visible
 from leaderboards.verify.fingerprint import fingerprint
 
 __all__ = [
@@ -45,7 +41,6 @@ BOARD = "board"
 
 _BOARDS = Path(__file__).resolve().parents[1] / "boards"
 _FIRST = "core"  # what readers see first
-_MOST_BYTES = 2**28  # of an archive
 
 
 class Board(Store):
@@ -139,8 +134,7 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
     """A board, read-only; its hashes are checked.
 
     Args:
-        name: One of `board_names()`, such as `"core-v2"`; or the path of a board's folder or of the archive that
-            `gpbandit board pack` makes.
+        name: One of `board_names()`, such as `"core-v2"`; or the path of a board's folder.
         suite: Which runs to read; None for all of the board, or those of the suite `name`.
 
     Raises:
@@ -159,7 +153,7 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
     path = Path(text)
     if not path.exists():
         raise ValueError(f"board: expected one of {_listed()}, or a path, got {text!r}")
-    return Board(_unpacked(path) if path.is_file() else path, suite)
+    return Board(path, suite)
 
 
 def board_of(against: str | os.PathLike[str], suite: Suite) -> Board:
@@ -194,7 +188,7 @@ def rivals_of(against: str | os.PathLike[str], suite: Suite) -> Board:
 
 
 def pack_board(found: Board, archive: Path) -> str:
-    """Pack a board into an archive that `board` reads; returns its SHA-256.
+    """Pack a board into an archive, to be unpacked elsewhere; returns its SHA-256.
 
     Raises:
         StoreError: if a file of the board is not the one that its manifest states.
@@ -255,27 +249,3 @@ def _with_labels(suite: Suite, theirs: Suite) -> Suite:
     """The suite with the agents of a board; those that it does not list are added."""
     known = {entry.ref.key for entry in suite.agents}
     return suite.with_agents(entry for entry in theirs.agents if entry.ref.key not in known)
-
-
-def _unpacked(archive: Path) -> Path:
-    """The folder of a packed board, unpacked once into the cache; only files that its manifest names are written."""
-    if archive.stat().st_size > _MOST_BYTES:
-        raise StoreError(f"{archive}: expected at most {_MOST_BYTES:,} bytes, got more")
-    content = archive.read_bytes()
-    folder = platformdirs.user_cache_path("gpbandit-envs") / "boards" / hashlib.sha256(content).hexdigest()
-    if (folder / MANIFEST).is_file():
-        return folder
-    try:
-        with zipfile.ZipFile(archive) as packed:
-            check_members(packed, len(content))
-            if packed.getinfo(MANIFEST).file_size > MOST_JSON:
-                raise ValueError(f"{MANIFEST}: expected at most {MOST_JSON:,} bytes, got more")
-            names = [f"runs/{name}" for name in parse_manifest(packed.read(MANIFEST)).files]
-            for name in [*names, MANIFEST]:  # that last: a folder with a manifest is whole
-                with written_whole(folder / name) as temporary:
-                    temporary.write_bytes(packed.read(name))
-    except (zipfile.BadZipFile, KeyError, ValueError, RuntimeError) as error:
-        raise StoreError(
-            f"{archive} is no board that `gpbandit board pack` made ({visible(str(error))[:120]})"
-        ) from None
-    return folder

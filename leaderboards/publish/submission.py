@@ -50,7 +50,6 @@ __all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_su
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _SCHEMA = 1
-_NEIGHBOURS = 3
 _TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", *PROJECT}
 
 
@@ -232,7 +231,7 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
 
 
 def _table(directory: Path, own: set[str]) -> Iterator[str]:
-    """The scores in Markdown by each criterion: the submitted agents, their neighbours and the leaders."""
+    """The scores of the submitted agents in Markdown, by each criterion."""
     summary = summarise(open_results(directory), n_points=2)
     aliases = alike(summary)
     for one in task_classes(summary):
@@ -240,16 +239,12 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
         for by in RANKED_BY:
             if (found := board_scores(summary, one.tasks, by, aliases=aliases)) is None:
                 continue
-            at_own = [place for place, agent in enumerate(found.ordered) if agent in own]
-            near = {place + step for place in at_own for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)}
-            for place, agent in enumerate(found.ordered):
-                if place >= _NEIGHBOURS and place not in near:
-                    continue
+            for agent in (agent for agent in found.ordered if agent in own):
                 i = found.agents.index(agent)
                 score = found.wide[i]
-                label = (f"**{agent}**" if agent in own else agent).replace("|", r"\|")
+                label = agent.replace("|", r"\|")
                 ends = f"{score.low:.1f} to {score.high:.1f}" if score.is_known else ""
-                marked = f"{found.ranking.marked(int(found.ranking.group[i]))}, {found.where}"
+                marked = f"{found.ranking.marked(int(found.ranking.group[i]))} of {len(found.agents)}, {found.where}"
                 rows.append(f"| {METRICS[by].title.lower()} | {label} | {score.estimate:.1f} | {ends} | {marked} |")
         if rows:
             yield f"Scores from 0 (one uniform draw) to 100 (no regret) over {len(one.tasks)} tasks ({one.name}):"

@@ -85,9 +85,7 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     assert sorted(path.name for path in (made / "code").iterdir()) == [f"{module}.py", f"{module}_helper.py"]
     text = (made / "PULL_REQUEST.md").read_text()
     assert f"gpbandit run small.toml --agent {id} --against board" in text
-    assert "| cumulative regret | **Mine** |" in text
-    for name in ("Uniform", "EpsGreedy", "GP-UCB, width 2"):
-        assert f"| {name} |" in text
+    assert re.search(r"\| cumulative regret \| Mine \| .* of 4, ", text)
     assert execute(["verify", "res-submission", "--yes", "--sample", "3", "--seed", "abc", "--workers", "1"]) == 0
     said = capsys.readouterr().out
     assert said.count("identical") == 3
