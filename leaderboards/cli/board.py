@@ -183,13 +183,13 @@ def renew_stale(
     found, changed = opened(name), 0
     chosen_by = seed if seed is not None else _commit()
     with user_errors(found.directory), closing(LocalExecutor(workers, portable=not native)) as executor:
-        for one in renew_unchanged(found, chosen_by, executor):
-            if one.other is None:
-                say(f"the same   {one.agent}: {one.runs} runs, one of each task, are identical")
+        for agent, runs, other in renew_unchanged(found, chosen_by, executor):
+            if other is None:
+                say(f"the same   {agent}: {runs} runs, one of each task, are identical")
                 continue
             changed += 1
-            spec = found.spec(one.other.key)
-            say(f"changed    {one.agent}, as on {spec.env.label}, repetition {spec.repetition}: {one.other.text}")
+            spec = found.spec(other.key)
+            say(f"changed    {agent}, as on {spec.env.label}, repetition {spec.repetition}: {other.text}")
     if changed:
         raise typer.Exit(_DIFFERS)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ from leaderboards.verify.verify import SETTLED, Verdict, judged, other_instance,
 from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["AUDIT_TOLERANCE", "Renewal", "check_board", "one_of_each_task", "other_audit", "renew", "renew_unchanged"]
+__all__ = ["AUDIT_TOLERANCE", "check_board", "other_audit", "renew", "renew_unchanged"]
 
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
@@ -70,15 +70,6 @@ def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[V
             return _with_audit(_judge(before, now, kept, again), kept, before.spec, again)
 
         return judged(board.entries(), keys, lambda keys: played_again(board, keys, again, play, judge))
-
-
-def one_of_each_task(board: Board, file: str, seed: str) -> list[str]:
-    """One run that is done of every task that an agent has played, which follows from `seed`."""
-    tasks: dict[str, list[str]] = {}
-    for key, run in board.entries().items():
-        if run.file == file and run.status == "done":
-            tasks.setdefault(run.spec.task, []).append(key)
-    return [sample(keys, seed, 1 / len(keys))[0] for keys in tasks.values()]
 
 
 def _auditor(board: Board, specs: Iterable[RunSpec], again: Store) -> AuditWatcher | None:
@@ -197,22 +188,7 @@ def _held(audit: KeptAudit) -> str:
 # ---- renewal ----
 
 
-@dataclass(frozen=True)
-class Renewal:
-    """What was found of an agent whose code has changed.
-
-    Attributes:
-        agent: Its label.
-        runs: How many runs were played again, one of each task.
-        other: The first that is not identical; None if all are, and its runs count for the new code.
-    """
-
-    agent: str
-    runs: int
-    other: Verdict | None
-
-
-def renew_unchanged(board: Board, seed: str, executor: Executor) -> Iterator[Renewal]:
+def renew_unchanged(board: Board, seed: str, executor: Executor) -> Iterator[tuple[str, int, Verdict | None]]:
     """Play one run of every task again for each agent whose code has changed, and renew those that play as before.
 
     Args:
@@ -220,17 +196,25 @@ def renew_unchanged(board: Board, seed: str, executor: Executor) -> Iterator[Ren
         seed: Text that chooses the runs.
         executor: Plays them.
 
+    Yields:
+        Label, number of runs, and the first that is not identical; None if all are, and the agent's count for the new
+        code.
+
     Raises:
         OSError: if the folder cannot be written.
     """
     order = [entry.ref.label for entry in board.suite().agents]  # cheap ones first
     for file, label in sorted(board.stale().items(), key=lambda item: order.index(item[1])):
-        keys = one_of_each_task(board, file, seed)
+        tasks: dict[str, list[str]] = {}
+        for key, run in board.entries().items():
+            if run.file == file and run.status == "done":
+                tasks.setdefault(run.spec.task, []).append(key)
+        keys = [sample(keys, seed, 1 / len(keys))[0] for keys in tasks.values()]
         verdicts = check_board(board, keys, executor)
         other = next((verdict for verdict in verdicts if verdict.level != "identical"), None)
         if other is None:
             renew(board.directory, [file])
-        yield Renewal(label, len(keys), other)
+        yield label, len(keys), other
 
 
 def renew(folder: Path, names: Iterable[str]) -> Board:

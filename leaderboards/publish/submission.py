@@ -189,9 +189,8 @@ def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:
         )
     module = ref.id.partition(":")[0]
     if ":" not in ref.id:
-        entry_point = agents.spec(ref.id).entry_point
-        named = isinstance(entry_point, str)
-        module = entry_point.partition(":")[0] if named else str(getattr(entry_point, "__module__", ""))
+        entry = agents.spec(ref.id).entry_point
+        module = entry.partition(":")[0] if isinstance(entry, str) else str(getattr(entry, "__module__", ""))
     try:
         found = importlib.util.find_spec(module)
     except (ImportError, ValueError):

@@ -62,23 +62,6 @@ def test_every_row_of_a_board_is_a_run_of_its_suite(name: str) -> None:
     assert set(board(name).entries()) <= {spec.key for spec in load_suite(name).specs()}
 
 
-def test_curves_are_kept_at_logarithmic_times(made: Made) -> None:
-    store, found = made
-    key = sorted(store.done_keys())[0]
-    kept, trace = found.kept(key), store.trace(key)
-    assert kept is not None
-    assert len(kept.t) <= 60 < HORIZON
-    assert kept.t[0] == 1
-    assert kept.t[-1] == HORIZON
-    regret = trace["regret"].cumsum().to_numpy()
-    np.testing.assert_allclose(kept.curves["cumulative_regret"], regret[kept.t - 1], rtol=2e-5)
-    assert kept.finals["cumulative_regret"] == regret[-1]
-    np.testing.assert_allclose(
-        kept.curves["simple_regret"], trace["regret"].cummin().to_numpy()[kept.t - 1], rtol=2e-5, atol=1e-12
-    )
-    assert kept.digest == trace_digest(trace)
-
-
 def test_the_digest_is_of_what_was_done_and_came_of_it(made: Made) -> None:
     store, _ = made
     trace = store.trace(sorted(store.done_keys())[0])
