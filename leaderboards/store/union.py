@@ -106,6 +106,9 @@ class Joined(Store):
     def against(self) -> str:
         return self._against
 
+    def _check_writable(self) -> None:
+        raise StoreError(f"{self.directory} is joined with a board here: write to the folder itself")
+
     def _of(self, run: RunEntry) -> Store:
         return self.board if self.board.entries().get(run.key) is run else self.store
 
