@@ -103,7 +103,7 @@ def walks(folder: Path) -> Iterator[tuple[str, set[str]]]:
         assert not faults(made)
         verdicts = list(verify(made.store, made.store.done_keys(), at / "again", SerialExecutor(), made.code))
         assert all(verdict.agrees for verdict in verdicts), verdicts
-        accept(made, at / "board", verified=True, by="walk", code="https://example.org")
+        accept(made, at / "board", by="walk", code="https://example.org")
 
     submit(folder / "first")
     yield "a submission", modules_run(lambda: submit(folder / "second"))

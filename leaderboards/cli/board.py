@@ -86,7 +86,6 @@ def make(
     name: _NAME,
     results: Annotated[Path | None, typer.Option(help="Where whole traces are kept; build/boards/NAME.")] = None,
     workers: _WORKERS = 1,
-    pack_only: Annotated[bool, typer.Option("--pack-only", help="Play nothing: keep what has been played.")] = False,
     native: _NATIVE = False,
 ) -> None:
     """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing.
@@ -96,7 +95,7 @@ def make(
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
         suite, store, console = load_suite(name), Store(directory), Console(stderr=True)
-        make_board(suite, store, workers, say, play=not pack_only, native=native, console=console)
+        make_board(suite, store, workers, say, native=native, console=console)
 
 
 @app.command()
@@ -197,16 +196,15 @@ def renew_stale(
 @app.command()
 def add(
     submission: Annotated[Path, typer.Argument(help="Folder of a submission.")],
-    by: Annotated[str, typer.Option(help="Who verified it; with --submitted, who submits it.")],
+    by: Annotated[str, typer.Option(help="Who verified it.")],
     code: Annotated[str, typer.Option(help="Address at which its code is kept.")],
-    submitted: Annotated[bool, typer.Option("--submitted", help="Nobody but its author has played it.")] = False,
 ) -> None:
     """Add a submission to the board of its suite, after `gpbandit verify`."""
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         found, suite = _accepted(submission, Path(scratch), "added")
         say_screen(found.store)
         folder = board_folder(suite.part_of or suite.name)
-        now = accept(found, folder, verified=not submitted, by=by, code=code)
+        now = accept(found, folder, by=by, code=code)
     say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents")
 
 

@@ -61,7 +61,6 @@ def make_board(
     workers: int = 1,
     say: Callable[[str], None] = print,
     *,
-    play: bool = True,
     native: bool = False,
     console: Console | None = None,
 ) -> None:
@@ -75,7 +74,6 @@ def make_board(
         results: Where whole traces are kept.
         workers: Runs at a time.
         say: Told how it goes.
-        play: Whether to play, or to keep what has been played alone.
         native: See `play_board`.
         console: Where the progress is reported; None for nowhere.
 
@@ -87,17 +85,15 @@ def make_board(
     folder = board_folder(suite.name)
     there = Board(folder) if (folder / MANIFEST).is_file() else None
     try:
-        if play:
-            play_board(suite, results, there, workers, say, native=native, console=console)
-            if suite.audit is not None:
-                with closing(LocalExecutor(workers, portable=not native)) as executor:
-                    audit_near_limit(write_board(suite, folder, results), results, executor, say)
+        play_board(suite, results, there, workers, say, native=native, console=console)
+        if suite.audit is not None:
+            with closing(LocalExecutor(workers, portable=not native)) as executor:
+                audit_near_limit(write_board(suite, folder, results), results, executor, say)
     finally:
         if results.keys() or AuditStore(results.directory).keys():
             found = write_board(suite, folder, results)
             size = sum(path.stat().st_size for path in folder.rglob("*.*"))
-            wanted = suite.n_runs
-            say(f"{folder}: {len(found.done_keys())} of {wanted} runs, {size / 1e6:.1f} MB")
+            say(f"{folder}: {len(found.done_keys())} of {suite.n_runs} runs, {size / 1e6:.1f} MB")
             for first, others in alike(summarise(found, n_points=2)).items():
                 say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")
 

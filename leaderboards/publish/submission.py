@@ -393,14 +393,13 @@ def same_on_board(submission: Submission) -> list[str]:
     return [f"{n} runs of {mine} are those of {other} on the board, bit for bit" for (mine, other), n in counts.items()]
 
 
-def accept(submission: Submission, folder: Path, *, verified: bool, by: str, code: str) -> Board:
+def accept(submission: Submission, folder: Path, *, by: str, code: str) -> Board:
     """Add a submission to the board in `folder`, which the package has.
 
     Args:
         submission: What is added.
         folder: The board.
-        verified: Whether its runs have been played again with equal traces; they count as submitted otherwise.
-        by: Who did that, or else who submits.
+        by: Who has played its runs again, with equal traces.
         code: Address of the code.
 
     Raises:
@@ -421,7 +420,7 @@ def accept(submission: Submission, folder: Path, *, verified: bool, by: str, cod
     suite = board.suite().with_agents(entries)
     sources = {
         agent.ref.key: Source(
-            standing="verified" if verified else "submitted",
+            standing="verified",
             by=by,
             version=__version__,
             fingerprint=fingerprint(agent.ref),

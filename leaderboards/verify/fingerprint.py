@@ -178,11 +178,8 @@ def _statements(node: ast.AST, type_checker: bool = True) -> Iterator[ast.AST]:
 def _imports(path: Path, root: Path) -> tuple[str, ...]:
     """Names that a file imports, each with its packages, as far as they can be modules."""
     names: set[str] = set()
-    own = (
-        path.resolve().relative_to(root.resolve()).with_suffix("").parts
-        if path.resolve().is_relative_to(root.resolve())
-        else ()
-    )
+    file, folder = path.resolve(), root.resolve()
+    own = file.relative_to(folder).with_suffix("").parts if file.is_relative_to(folder) else ()
     try:
         nodes = _read(path)[1]
     except _NO_SOURCE:

@@ -438,7 +438,7 @@ def test_a_submission_with_other_instances_is_not_accepted(here: Here, own: Boar
     assert faults(opened) == []
     assert same_on_board(opened) == []
     with pytest.raises(StoreError, match="had another instance than the other agents"):
-        accept(opened, own.directory, verified=True, by="someone", code="somewhere")
+        accept(opened, own.directory, by="someone", code="somewhere")
 
 
 def test_instances_that_differ_by_rounding_are_accepted(
@@ -458,7 +458,7 @@ def test_instances_that_differ_by_rounding_are_accepted(
         forged(Store(folder / "res"), change)
     make_submission(folder / "res", folder / "sub")
     opened = open_submission(folder / "sub", tmp_path / "a")
-    now = accept(opened, own.directory, verified=True, by="someone", code="somewhere")
+    now = accept(opened, own.directory, by="someone", code="somewhere")
     assert len(now.done_keys()) == len(own.done_keys()) + 2 * REPETITIONS
     report = check_board(now, sorted(own.done_keys())[:6], SerialExecutor())
     assert {verdict.level for verdict in report} == {"identical"}
