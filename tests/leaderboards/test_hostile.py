@@ -116,7 +116,7 @@ def test_an_archive_chooses_no_name(tmp_path: Path, good: tuple[str, bytes], nam
     assert all(visible(file) == file for file in new)
 
 
-def _symlink(path: Path, content: bytes) -> Path:
+def _symlink(path: Path) -> Path:
     with zipfile.ZipFile(path, "w") as packed:
         link = zipfile.ZipInfo("link.parquet")
         link.external_attr = 0o120777 << 16
@@ -126,16 +126,8 @@ def _symlink(path: Path, content: bytes) -> Path:
     return path
 
 
-def _inner(path: Path, content: bytes) -> Path:
-    inner = archive(path.with_name("inner.zip"), {"a.parquet": content})
-    return archive(path, {"inner.parquet": inner.read_bytes()})
-
-
-@pytest.mark.parametrize("make", [_symlink, _inner])
-def test_members_that_are_no_results_are_left_out(
-    tmp_path: Path, good: tuple[str, bytes], make: Callable[[Path, bytes], Path]
-) -> None:
-    received = add(make(tmp_path / "x.zip", good[1]), tmp_path / "ours")
+def test_members_that_are_no_results_are_left_out(tmp_path: Path) -> None:
+    received = add(_symlink(tmp_path / "x.zip"), tmp_path / "ours")
     assert (received.runs, len(received.rejected)) == (0, 1)
     assert "its content does not match its digest" in received.rejected[0]
     assert not list((tmp_path / "ours").rglob("*.parquet"))
@@ -257,13 +249,6 @@ def _spec(**fields: Any) -> Callable[[dict[str, Any]], None]:
     return lambda metadata: metadata["runs"][0]["spec"].update(fields)
 
 
-def _nested(depth: int) -> Any:
-    value: Any = 0
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -277,7 +262,6 @@ def _nested(depth: int) -> Any:
         (_spec(agent={"id": "x", "kwargs": {}, "label": "y" * 10_000}), "200 characters"),
         (_spec(agent={"id": "x", "kwargs": {}, "label": "", "evil": 1}), "evil"),
         (_spec(feedback="__import__('os')"), "feedback"),
-        (_spec(env={"id": "x", "kwargs": {"a": _nested(300)}, "label": ""}), "horizon|Recursion|metadata|done"),
         (_set(finished=1e300), "finished"),
         (_set(seconds=float("nan")), "seconds"),
         (_set(status="owned"), "status"),
@@ -293,12 +277,8 @@ def _nested(depth: int) -> Any:
 def test_entries_that_no_harness_writes_are_refused(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], reason: str
 ) -> None:
-    path = results_file(tmp_path, change)
-    if reason.startswith("horizon|Rec"):  # deep settings are odd, and harmless
-        assert len(read_runs(path)) == 1
-        return
     with pytest.raises(FileError, match=reason) as refused:
-        read_runs(path)
+        read_runs(results_file(tmp_path, change))
     assert len(str(refused.value)) < 400
 
 
