@@ -13,7 +13,6 @@ import sys
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -32,57 +31,37 @@ app = typer.Typer(
 def everything(context: typer.Context) -> None:
     """List environments, agents and suites."""
     if context.invoked_subcommand is None:
-        for title, show in (("environments", envs), ("agents", list_agents), ("suites", suites)):
+        for title, show in (("environments", environments), ("agents", agents), ("suites", suites)):
             typer.echo(f"{title}:")
             show()
 
 
+def _say(*words: str) -> None:
+    typer.echo("  " + "  ".join(filter(None, words)))
+
+
 @app.command("envs")
-def envs() -> None:
+def environments() -> None:
     """List environments with their horizons."""
-    _print(environment_rows())
-
-
-@app.command("agents")
-def list_agents() -> None:
-    """List agents."""
-    _print(agent_rows())
-
-
-@app.command("suites")
-def suites() -> None:
-    """List suites with the number of their runs."""
-    _print(suite_rows())
-
-
-_Row = dict[str, Any]
-
-
-def _print(rows: list[_Row]) -> None:
-    for row in rows:
-        size = f"(horizon {row['horizon']})" if "horizon" in row else f"({row['runs']} runs)" if "runs" in row else ""
-        typer.echo("  " + "  ".join(filter(None, (row["id"], size, row.get("description", "")))))
-
-
-def environment_rows() -> list[_Row]:
-    """Every environment: its id and horizon."""
     from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
-    rows: list[_Row] = [{"id": row.id, "horizon": row.horizon} for row in ENVIRONMENTS]
-    rows.append({"id": TABLE.id, "horizon": TABLE.horizon, "description": "your own table, with file= and target="})
+    for row in ENVIRONMENTS:
+        _say(row.id, f"(horizon {row.horizon})")
+    _say(TABLE.id, f"(horizon {TABLE.horizon})", "your own table, with file= and target=")
     if _plugins("gpbandit.envs"):
         import gymnasium as gym
 
         from leaderboards.play.build import load_plugins
 
-        rows += [
-            {"id": id, "horizon": gym.registry[id].max_episode_steps} for id in load_plugins() if id in gym.registry
-        ]
-    return rows
+        for id in load_plugins():
+            if id in gym.registry:
+                _say(id, f"(horizon {gym.registry[id].max_episode_steps})")
 
 
-def agent_rows() -> list[_Row]:
-    """Every agent: its id. Those of this project are read from the source, since importing a policy takes seconds."""
+@app.command("agents")
+def agents() -> None:
+    """List agents."""
+    # Those of this project are read from the source, since importing a policy takes seconds.
     spec = importlib.util.find_spec("agents")
     assert spec is not None
     assert spec.origin is not None
@@ -94,20 +73,21 @@ def agent_rows() -> list[_Row]:
     ids = list(ast.literal_eval(table.value))
     plugins = _plugins("gpbandit.agents")
     if plugins or "agents" in sys.modules:
-        import agents
+        from agents import registered
 
         if plugins:
             from leaderboards.play.build import load_plugins
 
             load_plugins()
         # Those of plugins, and of a script that calls the command line.
-        ids += [id for id in agents.registered() if id not in ids]
-    return [{"id": id} for id in ids]
+        ids += [id for id in registered() if id not in ids]
+    for id in ids:
+        _say(id)
 
 
-def suite_rows() -> list[_Row]:
-    """Every suite that comes with the package: its name, description and number of runs."""
-    rows = []
+@app.command("suites")
+def suites() -> None:
+    """List suites with the number of their runs."""
     folder = resources.files("leaderboards") / "suites"
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".toml"):
@@ -116,12 +96,10 @@ def suite_rows() -> list[_Row]:
         if "tasks" in suite:  # part of another
             whole = tomllib.loads(folder.joinpath(f"{suite['part_of']}.toml").read_text(encoding="utf-8"))
             runs = len(whole["agents"]) * len(suite["tasks"]) * suite["repetitions"]
-            rows.append({"id": suite["name"], "runs": runs, "description": suite["description"]})
-            continue
-        repetitions = sum(entry.get("repetitions", suite["repetitions"]) for entry in suite["environments"])
-        runs = len(suite["agents"]) * repetitions
-        rows.append({"id": suite["name"], "runs": runs, "description": suite.get("description", "")})
-    return rows
+        else:
+            repetitions = sum(entry.get("repetitions", suite["repetitions"]) for entry in suite["environments"])
+            runs = len(suite["agents"]) * repetitions
+        _say(suite["name"], f"({runs} runs)", suite.get("description", ""))
 
 
 def _plugins(group: str) -> bool:

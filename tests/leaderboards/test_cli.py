@@ -677,7 +677,7 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
     def ask() -> None:
         typer.confirm("go on?")
 
-    monkeypatch.setattr("leaderboards.cli.listing.environment_rows", ask)
+    monkeypatch.setattr("leaderboards.cli.listing.environments", ask)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     check_error(call("list"), "a question was not answered, since the input has ended")
 
