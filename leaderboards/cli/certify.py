@@ -24,9 +24,6 @@ def certify(
     argument: Annotated[
         list[str] | None, typer.Option(help="Keyword of the environment as NAME=JSON, such as plate=3851.")
     ] = None,
-    prior_mean: Annotated[
-        float | None, typer.Option(help="Constant taken off the means; by default their average, to two decimals.")
-    ] = None,
     file: Annotated[Path | None, typer.Option(help="Where the certificate is written, or read with --check.")] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Prove the kept certificate again, without the solver.")
@@ -36,9 +33,8 @@ def certify(
 
     An environment made with certified=True then states the distances, and bands that allow for them are proven there.
     """
-    for name, value in {"--norm": norm, "--prior-mean": prior_mean}.items():
-        if check and value is not None:
-            raise UserError(f"{name}: expected none beside --check, which proves what is kept, got {value!r}")
+    if check and norm is not None:
+        raise UserError(f"--norm: expected none beside --check, which proves what is kept, got {norm!r}")
     kwargs = dict(_argument(text) for text in argument or [])
     id = env if "/" in env else f"GPBandit/{env}-v0"
     try:
@@ -55,7 +51,7 @@ def certify(
             found.check(*table)
         else:
             facts = {"id": id, "kwargs": kwargs}
-            found = make_certificate(recipe.kernel, *table, norms=norm or NORMS, prior_mean=prior_mean, made_from=facts)
+            found = make_certificate(recipe.kernel, *table, norms=norm or NORMS, made_from=facts)
             say(f"written to {save(found, file)}")
     except (ValueError, OSError) as error:
         raise UserError(f"{id}: {error}") from None

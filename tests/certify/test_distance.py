@@ -223,8 +223,7 @@ def test_the_kept_ones_are_proven_again(path: Path) -> None:
     certificate.check(plain.problem.arms, plain.mean(np.arange(certificate.n_arms)))
 
 
-@pytest.mark.parametrize("option", [["--norm", "77"], ["--prior-mean", "0"]])
-def test_a_kept_certificate_is_proven_as_it_is(option: list[str]) -> None:
-    done = CliRunner().invoke(app, ["certify", "OERPlates", "--check", *option])
+def test_a_kept_certificate_is_proven_as_it_is() -> None:
+    done = CliRunner().invoke(app, ["certify", "OERPlates", "--check", "--norm", "77"])
     assert done.exit_code != 0
-    assert f"{option[0]}: expected none beside --check" in f"{done.output} {done.exception}"
+    assert "--norm: expected none beside --check" in f"{done.output} {done.exception}"
