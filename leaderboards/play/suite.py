@@ -512,15 +512,12 @@ def _with_kernels(i: int, entry: Any, folder: Path | None) -> Any:
     except (KeyError, TypeError, ValueError):
         return entry  # which `Suite` refuses
     try:
-        families = dict(json.loads((folder / file).read_text(encoding="utf-8"))["families"])
+        members = json.loads((folder / file).read_text(encoding="utf-8"))["families"][label]["members"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        raise SuiteError(f"{key}: expected a JSON file with 'families', got {file!r} ({why})") from None
-    if label not in families:
-        raise SuiteError(f"{key}: {file!r} has no family {label!r}; it has {', '.join(families) or 'none'}")
-    if not isinstance(families[label], Mapping) or "members" not in families[label]:
-        raise SuiteError(f"{key}: expected 'members' of the family {label!r} in {file!r}, got none")
-    return {**entry, "kernels": families[label]["members"]}
+        expected = f"a JSON file with 'members' of {label!r} among its 'families'"
+        raise SuiteError(f"{key}: expected {expected}, got {file!r} ({why})") from None
+    return {**entry, "kernels": members}
 
 
 def suite_folder(name: str) -> Path:
@@ -551,10 +548,8 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if "tasks" not in values:
         return values
     keys = ("name", "description", "part_of", "tasks", "repetitions")
-    if unknown := [key for key in values if key not in keys]:
-        raise SuiteError(f"part of a suite: unknown key {unknown[0]!r}; the keys are {', '.join(keys)}")
-    if lacking := [key for key in keys if key not in values]:
-        raise SuiteError(f"part of a suite: key {lacking[0]!r} is missing")
+    if set(values) != set(keys):
+        raise SuiteError(f"part of a suite: expected the keys {', '.join(keys)}, got {', '.join(values)}")
     whole = load_suite(str(values["part_of"])).frozen()
     entries = {entry.label: entry for entry in whole.environments}
     if unknown := [label for label in values["tasks"] if label not in entries]:

@@ -307,38 +307,23 @@ def _one_board(stores: Sequence[Store]) -> str | None:
     Raises:
         StoreError: if they differ, or a note is damaged.
     """
-    notes = [(store.directory, noted(store.directory)) for store in stores]
-    for folder, against in notes:
-        if against != notes[0][1]:
-            one, other = ("no board" if name is None else f"the board {name!r}" for name in (notes[0][1], against))
-            raise StoreError(
-                f"{notes[0][0]} was played against {one} and {folder} against {other}: expected folders that were "
-                "played against the same one"
-            )
-    return notes[0][1] if notes else None
+    notes = {noted(store.directory): store.directory for store in stores}
+    if len(notes) > 1:
+        got = " and ".join(f"{folder} against {board or 'no board'}" for board, folder in notes.items())
+        raise StoreError(f"expected folders that were played against the same board, got {got}")
+    return next(iter(notes), None)
 
 
 def _adopt_suite(theirs: Suite | None, target: Store) -> None:
-    if theirs is None:
-        return
     ours = target.suite()
-    if ours is None:
-        target.write_suite(theirs)
-    elif ours.name != theirs.name:
+    if theirs is None or ours is None:
+        if theirs is not None:
+            target.write_suite(theirs)
+        return
+    facts = [(suite.name, suite.horizon, suite.seed, suite.feedback) for suite in (ours, theirs)]
+    tasks = [{task.key for task in suite.tasks} for suite in (ours, theirs)]
+    if facts[0] != facts[1] or tasks[0] != tasks[1]:
+        differ = [f"{one!r} and not {other!r}" for one, other in zip(*facts) if one != other] or ["other tasks"]
         raise StoreError(
-            f"{target.directory} holds suite {ours.name!r} and not {theirs.name!r}: give a folder of the same suite"
+            f"{target.directory} holds another suite, with {', '.join(differ)}: give a folder of the same suite"
         )
-    elif other := _other_tasks(ours, theirs):
-        raise StoreError(
-            f"{target.directory} holds another suite {ours.name!r}, with {other}: give a folder of the same suite"
-        )
-
-
-def _other_tasks(ours: Suite, theirs: Suite) -> str:
-    """What of the runs of two suites differs beside their agents and repetitions, in words; "" if nothing."""
-    for name in ("horizon", "seed", "feedback"):
-        one, other = getattr(ours, name), getattr(theirs, name)
-        if one != other:
-            return f"{name} {one!r} and not {other!r}"
-    one, other = ({task.key for task in suite.tasks} for suite in (ours, theirs))
-    return f"other tasks ({len(one ^ other)} are in one of them alone)" if one != other else ""

@@ -60,33 +60,28 @@ def plan(specs: Sequence[RunSpec], store: Store, retry_failed: bool = False) -> 
         SuiteError: naming an environment that cannot be built for another reason than its data.
     """
     times, entries = RunTimes(), store.entries()
-    reasons: dict[tuple[str, str, str], str] = {}
+    reasons: dict[str, str] = {}
     for run in entries.values():
         if run.status == "done":
             times.add(run.spec, run.seconds)
         elif run.status == "skipped" and not lacks_data(run.status, run.reason):
-            reasons[_pair_of(run.spec)] = run.reason or "skipped before"
+            reasons[run.spec.pair] = run.reason or "skipped before"
     todo = missing(specs, store, retry_failed)
     with cached_only():
         build_environments_once(todo)
-    for pair, spec in {_pair_of(spec): spec for spec in todo}.items():
+    for pair, spec in {spec.pair: spec for spec in todo}.items():
         capabilities: object = getattr(build_agent(spec.agent), "capabilities", None)
         if isinstance(capabilities, Capabilities):  # else its runs say so
             unfit = unfit_for(as_channel(spec.feedback), capabilities)
             if unfit is not None:
                 reasons.setdefault(pair, unfit)
     again = {spec.key for spec in todo}
-    expected = [times.seconds(spec) for spec in todo if _pair_of(spec) not in reasons]
+    expected = [times.seconds(spec) for spec in todo if spec.pair not in reasons]
     known = [seconds for seconds in expected if seconds is not None]
     return Plan(
         runs=len(specs),
-        pairs=Counter((spec.env.label, spec.agent.label, reasons.get(_pair_of(spec))) for spec in todo),
+        pairs=Counter((spec.env.label, spec.agent.label, reasons.get(spec.pair)) for spec in todo),
         there=Counter(str(entries[spec.key].status) for spec in specs if spec.key not in again),
         seconds=sum(known) if known else None,
         unknown=len(expected) - len(known),
     )
-
-
-def _pair_of(spec: RunSpec) -> tuple[str, str, str]:
-    """What decides whether a run is skipped: environment, feedback and agent, whatever the repetition."""
-    return spec.env.key, spec.feedback, spec.agent.key

@@ -27,7 +27,6 @@ _JOB_SECONDS = 1.0
 _LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
 _JOB_RUNS = 500
 _POLL_SECONDS = 0.5
-_UNCLEAR_DEATHS = 20  # of workers that left no progress file: more than bad luck, and no reason to go on for ever
 _LINE_SECONDS = 10.0
 _REFRESH_SECONDS = 0.2
 
@@ -285,7 +284,6 @@ class _Schedule:
         self._times = RunTimes()
         self._numbers = count()
         self._lost: Counter[str] = Counter()
-        self._unclear: Counter[str] = Counter()
         self._open = 0
 
     def play(self) -> Iterator[RunRecord]:
@@ -350,16 +348,13 @@ class _Schedule:
                 reason = f"took longer than {self._executor.limits.timeout:g} s and did not stop when asked"
                 ended.append(RunRecord(spec, "timeout", reason=reason, error=hang, tries=max(1, self._lost[spec.key])))
             else:
-                begun = spec.key == failed_run
-                deaths, most = (self._lost, TRIES) if begun else (self._unclear, _UNCLEAR_DEATHS)
-                deaths[spec.key] += begun or failed_run is None
-                if deaths[spec.key] < most:
+                # A worker that had begun none may have died of any of them.
+                self._lost[spec.key] += failed_run in (None, spec.key)
+                if self._lost[spec.key] < TRIES:
                     self._alone.append(spec)
                     continue
                 reason = f"its worker process died, {TRIES} times out of {TRIES}"
-                if not begun:
-                    reason = f"no worker lived long enough to begin it, {_UNCLEAR_DEATHS} times"
-                ended.append(RunRecord(spec, "crashed", reason=reason, tries=max(1, self._lost[spec.key])))
+                ended.append(RunRecord(spec, "crashed", reason=reason, tries=TRIES))
             self._store.write(ended[-1])
         return ended
 

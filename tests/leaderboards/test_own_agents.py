@@ -97,7 +97,3 @@ def test_none_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         ImportError, match=r"agents: expected the package of gpbandit-envs, .*, found none; install it again"
     ):
         own_agents.check()
-
-
-def test_this_projects_own_is_taken() -> None:
-    own_agents.check()

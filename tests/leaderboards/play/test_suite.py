@@ -165,12 +165,9 @@ def test_a_part_of_a_suite(tmp_path: Path) -> None:
     assert {spec.key for spec in part.specs()} < {spec.key for spec in whole.specs()}
     assert (len(part.tasks), part.tasks[0].repetitions, len(part.agents)) == (1, 2, len(whole.agents))
     without = {key: value for key, value in keys.items() if key != "description"}
-    with pytest.raises(SuiteError, match="part of a suite: key 'description' is missing"):
-        load_suite(written(without))
-    with pytest.raises(
-        SuiteError, match="part of a suite: unknown key 'horizon'; the keys are name, description, part"
-    ):
-        load_suite(written({**keys, "horizon": "3"}))
+    for wrong in (without, {**keys, "horizon": "3"}):
+        with pytest.raises(SuiteError, match="part of a suite: expected the keys name, description, part_of, tasks"):
+            load_suite(written(wrong))
 
 
 def test_unknown_suites(tmp_path: Path) -> None:
