@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import agents
-import leaderboards
 from agents import Agent, Feedback, Pending
 from agents.learned.uhe_bo import UHEBO
 from tests.agents.learned.play import FEW, LINE, make_problem, play, wave
@@ -104,23 +103,6 @@ def test_noise_can_be_estimated_from_the_data_alone() -> None:
         if noise == "data":
             assert 0.003 < known.noise < 0.03
     assert kernel[0] == pytest.approx(kernel[1], rel=1e-2)  # the same pseudo-observations
-
-
-@pytest.mark.slow
-def test_copied_feedback_passes_for_noise() -> None:
-    """What Branin's function changes between evaluated points is far more than its noise."""
-    known = 0.1
-    noise, simple = {}, {}
-    for name, settings in (("estimated", {}), ("known", {"noise": known}), ("data", {"noise": "data"})):
-        env = ("GPBandit/Branin-v0", {"noise_std": known})
-        traces = [leaderboards.run(env, ("UHE-BO", settings), repetition=r, horizon=80).trace for r in range(4)]
-        noise[name] = np.median([trace["noise"].iloc[-1] for trace in traces])
-        simple[name] = np.mean([trace["regret"].min() for trace in traces])
-    assert noise["estimated"] > 100 * known**2
-    assert noise["known"] == pytest.approx(known**2)
-    assert simple["known"] < 0.5 * simple["estimated"]
-    assert 0.1 * known**2 < noise["data"] < 10 * known**2
-    assert simple["data"] < 0.5 * simple["estimated"]
 
 
 @pytest.mark.parametrize("lost", ["first", "second", "both"])
