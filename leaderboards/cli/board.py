@@ -16,7 +16,7 @@ from rich.console import Console
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.functions.optima import FILE, write
-from leaderboards.cli.errors import Commands, UserError, user_errors
+from leaderboards.cli.errors import Commands, UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
@@ -139,10 +139,9 @@ def check(
     Exits with 1 if a run disagrees.
     """
     found = opened(name)
-    if not 0 < share <= 1:
-        raise UserError(f"--share: expected a number above 0 and at most 1, got {share:g}")
     chosen_by = seed if seed is not None else _commit()
-    keys = sample((key for key, run in found.entries().items() if run.status == "done"), chosen_by, share)
+    with option_errors("share"):
+        keys = sample(found.done_keys(), chosen_by, share)
     specs = [found.spec(key) for key in keys]
     ask_to_run(specs, yes)
     say(f"{len(keys)} of {len(found.done_keys())} runs, chosen by {chosen_by}")

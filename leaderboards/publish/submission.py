@@ -272,10 +272,9 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
         listed = _List.model_validate(values)
     except FileNotFoundError:
         raise StoreError(f"{folder} holds no submission: expected the file {LIST}") from None
-    except ValidationError as error:
-        raise StoreError(f"{folder / LIST} is no list of a submission: {first_error(error)}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{folder / LIST} is no list of a submission ({type(error).__name__}: {error})") from None
+        reason = first_error(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
+        raise StoreError(f"{folder / LIST} is no list of a submission: {reason}") from None
     _check_code(folder / _CODE, {name: sha256 for agent in listed.agents for name, sha256 in agent.files.items()})
     received = exchange.add(folder / _RESULTS, scratch)
     return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)
