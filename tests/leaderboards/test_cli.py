@@ -127,17 +127,6 @@ def test_where_an_extra_of_a_board_s_own_agent_is_missing_the_way_around_is_said
     assert "--against" not in errors, "there is no agent of one's own"
 
 
-@pytest.mark.slow
-def test_a_board_without_the_tasks_is_no_rival(call: Call, suite: Path, tmp_path: Path) -> None:
-    code, _, err = call("run", suite, "--out", tmp_path / "r", "--agent", "Random", "--against", "feedback-v1")
-    assert code == 2
-    assert "--against: 'feedback-v1' has no run of a task of suite 'tiny'" in err
-    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
-    code, _, err = call("ranking", tmp_path / "r", "--against", "feedback-v1")
-    assert code == 2
-    assert "has no run of a task" in err
-
-
 def test_a_part_of_a_board_is_not_packed(call: Call, tmp_path: Path) -> None:
     code, _, err = call("board", "pack", "core-v2-lite", "--out", tmp_path / "x.zip")
     assert code == 2
@@ -283,26 +272,6 @@ class Sleeps(Fine):
     said = protocol_breach("nowhere_at_all:Mine", seconds=120.0)
     assert said is not None
     assert "ValueError: agent: 'nowhere_at_all:Mine' names a" in said
-
-
-@pytest.mark.slow
-def test_further_agents_whose_labels_are_taken_have_another(
-    call: Call, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("label_one", "label_two"):
-        source = "from tests.leaderboards.play.players import Counter\n\nclass Uniform(Counter):\n    pass\n"
-        (tmp_path / f"{module}.py").write_text(source)
-    monkeypatch.syspath_prepend(tmp_path)
-    out = tmp_path / "r"
-    further = ("--agent", "label_one:Uniform", "--agent", "label_two:Uniform")
-    assert call("run", suite, "--out", out, "--executor", "serial", *further)[0] == 0
-    assert set(Store(out).runs()["agent"]) == {"Uniform", "GP-UCB", "label_one:Uniform", "label_two:Uniform"}
-    assert call("page", out)[0] == 0
-    assert call("watch", out)[0] == 0
-    check_error(
-        call("run", suite, "--out", out, "--agent", "Uniform"), "--agent: 'Uniform' plays already, as 'Uniform'"
-    )
-    check_error(call("run", suite, "--out", out, *further, *further), "'label_one:Uniform' plays already")
 
 
 def test_the_label_of_a_further_agent_has_a_number_where_its_id_is_taken_too() -> None:
@@ -514,21 +483,6 @@ def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> Non
     assert lines[1] == "  Random on Branin: 2 runs"
     assert lines[2].startswith("2 of 6 runs would run, about ")
     assert lines[2].endswith(", 2 would be skipped; 2 are there (1 done, 1 skipped)")
-
-
-def test_what_cannot_play_under_the_feedback_is_known_before(call: Call, tmp_path: Path) -> None:
-    suite, out = tmp_path / "late.toml", tmp_path / "r"
-    late = SUITE.replace('RKHS-v0"', 'RKHS-v0"\nfeedback = "batch:5"')
-    suite.write_text(late)
-    _, text, _ = call("run", suite, "--out", out, "--dry-run")
-    assert "GP-UCB on RKHS: 2 skipped, the agent is sequential and feedback comes in batches of 5" in text
-    assert "2 of 4 runs would run, how long is not known yet, 2 would be skipped" in text
-    _, text, errors = call("run", suite, "--out", out, "--executor", "serial")
-    assert "2 done, 2 skipped" in text
-    assert "--retry-failed" not in errors, "it would be skipped again"
-    suite.write_text(late.replace("batch:5", "delay:0").replace("tiny", "at-once"))
-    _, text, _ = call("run", suite, "--out", tmp_path / "s", "--executor", "serial")
-    assert "(4 done)" in text
 
 
 def test_show(call: Call, suite: Path) -> None:

@@ -180,16 +180,6 @@ def test_what_is_looked_for_in_one_half_is_measured_in_the_other() -> None:
     assert at_best("", ("a", "b"), ("u",))(runs(a=own, b=other, u=np.ones((8, 4)))).estimate == pytest.approx(2.0)
 
 
-@pytest.mark.slow
-def test_the_best_of_equal_rows_is_not_better_than_another() -> None:
-    rng, wrong = np.random.default_rng(0), 0
-    for _ in range(300):
-        made = runs(r=rng.normal(10, 3, (10, 1)), **{f"x{i}": rng.normal(10, 3, (10, 1)) for i in range(6)})
-        found_ = at_best("", ("r",), tuple(f"x{i}" for i in range(6)))(made)
-        wrong += found_.low > 0
-    assert wrong <= 17, "of 300, one in 40 is to be wrong on this side: more than 17 are so in one of 1,000 tests"
-
-
 def test_a_flat_curve_does_not_bounce() -> None:
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(200):

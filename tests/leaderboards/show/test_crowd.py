@@ -364,18 +364,6 @@ def test_a_line_at_zero_runs_along_the_edge_of_a_logarithmic_axis(crowd: Path, o
         assert all(float(text.replace("−", "-")) > 0 for text in labels), "every tick says its whole number"
 
 
-def test_a_wide_screen_is_used(crowd: Path, open_page: Open) -> None:
-    with open_page(crowd / "site" / "env-rkhs.html", WIDE) as page:
-        opened(page)
-        assert page.locator("main").bounding_box()["width"] > 1750
-        assert page.locator(".facts div", has_text="Repetitions").locator("dd").inner_text() == "3"
-        spread, pulls = (
-            page.locator(f"section[aria-labelledby={name}]").bounding_box() for name in ("spread", "theory")
-        )
-        assert spread["width"] > 600
-        assert pulls["width"] > 600
-
-
 def test_where_an_agent_pulled_is_drawn_and_kept_in_the_address(real: Path, open_page: Open) -> None:
     path = real / "site" / "env-gpsample.html"
     with open_page(path) as page:
