@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from agents.core.information import greedy_information
-from agents.exact.gp_bucb import initialization_size
 from gpbandit_envs.gp.exact import ExactPosterior
 from leaderboards.claims import theorems
 from leaderboards.play.suite import load_suite
@@ -83,7 +82,9 @@ def test_the_suite_meets_the_conditions_of_the_theorems() -> None:
     for entry in suite.agents:
         kwargs, name = entry.ref.kwargs, entry.ref.label
         if entry.ref.id == "GP-BUCB":
-            assert kwargs["t_init"] >= initialization_size("se", kwargs["batch_size"], 1, eta)
+            B = kwargs["batch_size"]  # the size of appendix B.3 in one dimension
+            size = math.e * (math.log(eta) + 2 * math.log(B)) / (2 * math.log(B) - 1) * eta * (B - 1) * math.log(B)
+            assert kwargs["t_init"] >= size > math.log(B)
             assert kwargs["c"] == pytest.approx(2 / math.e)
         if name.startswith("BBKB, Theorem"):
             factor = 8 if name.endswith("1") else 72 * kwargs["c"]

@@ -11,9 +11,7 @@ from gpbandit_envs.gp.hyperparameters import Hyperparameters
 from gpbandit_envs.problem import Problem
 from leaderboards.claims import uhe
 from leaderboards.claims.estimates import CASES, CLAIMS, COLLECTORS, LOSSES, Case, estimate, study
-from leaderboards.claims.experiments import experiment
 from leaderboards.claims.measures import found_more, lower_simple, simple_in
-from leaderboards.claims.reproduce import suite_of
 from leaderboards.claims.runs import Runs
 from tests.leaderboards.claims.test_claim import runs as of_regrets
 
@@ -118,15 +116,6 @@ def test_the_study_has_the_rows_that_its_claims_ask_for() -> None:
     again = study(1, cases=short[:1])
     row = again.agents[0]
     assert again.column(row, "rmse", [0]) == made.column(row, "rmse", [0])
-
-
-def test_the_claims_name_rows_of_their_suites() -> None:
-    for name, problems in (("uhe-synthetic", 5), ("uhe-real", 3)):
-        suite = suite_of(experiment(name))
-        assert len(suite.environments) == problems
-        assert set(uhe.RIVALS) < {entry.ref.label for entry in suite.agents}
-    short = suite_of(experiment("uhe-synthetic"), quick=True)
-    assert [entry.ref.label for entry in short.environments] == ["Deceptive"]
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import csv
 import io
 import itertools
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,15 +108,6 @@ def test_many_curves_begin_with_those_that_lead(crowd: Path, open_page: Open) ->
         # Points do not hide each other.
         page.locator("#chart-section [role=tab]", has_text="Accuracy and time").click()
         assert len(page.evaluate(NAMES)) == 15
-
-
-def test_agents_of_the_folder_are_drawn_wherever_they_rank(crowd: Path) -> None:
-    summary = summarise(Store(crowd))
-    worst = Site(summary).best_agents("RKHS")[-1]
-    joined = replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {worst})
-    listed = list(summary.agents)
-    assert set(Site(joined).legend(listed, ["RKHS"])["pinned"]) == {"Uniform", worst}
-    assert Site(summary).legend(listed, ["RKHS"])["pinned"] == ["Uniform"]
 
 
 def test_agents_are_found_by_a_part_of_their_name_and_chosen_by_their_class(crowd: Path, open_page: Open) -> None:
@@ -398,14 +388,3 @@ def test_an_agent_says_what_it_is_and_where_its_code_is(crowd: Path, open_page: 
         assert "set here" in row.inner_text()
         assert TOLD in page.locator(".facts").inner_text()
         assert "agents.exact.gp_ucb:GPUCB" in about.inner_text()
-
-
-def test_the_overview_compares_agents_over_all_environments(crowd: Path, open_page: Open) -> None:
-    with open_page(crowd / "index.html") as page:
-        opened(page)
-        tabs = page.locator("#chart-section [role=tab]").all_inner_texts()
-        assert tabs == ["Evaluations to target", "Performance profiles"]
-        shares = page.evaluate("document.getElementById('plot').data.filter(d => d.name).map(d => d.y)")
-        assert all(0 <= y <= 1 for line in shares for y in line)
-        assert all(line == sorted(line) for line in shares), "what is reached stays reached"
-        assert page.locator("section[aria-labelledby=profile]").count() == 0, "no group of three environments"

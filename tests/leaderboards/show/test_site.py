@@ -379,25 +379,6 @@ def test_tabs_draw_their_metric_and_obey_the_keyboard(site: Path, open_page: Ope
         assert page.locator("#panel").get_attribute("aria-labelledby") == tabs.last.get_attribute("id")
 
 
-def test_a_batched_agent_needs_less_time_for_the_same_evaluations(site: Path, open_page: Open) -> None:
-    with open_page(site / "site" / "env-rkhs.html") as page:
-        page.locator("#legend li").first.wait_for()
-        page.locator("#chart-section [role=tab]", has_text="Regret against time").click()
-        assert "experiment time" in page.locator("#plot .xtitle").text_content()
-        named = "document.getElementById('plot').data.filter(d => d.name)"
-        ends = page.evaluate(f"Object.fromEntries({named}.map(d => [d.name, d.x.at(-1)]))")
-        assert ends["GP-UCB"] == 80
-        assert ends["BBKB"] == 10
-
-
-def test_theory_stands_beside_the_runs(site: Path, open_page: Open) -> None:
-    with open_page(site / "site" / "env-rkhs.html") as page:
-        row = page.locator("section[aria-labelledby=theory] tbody tr", has=page.get_by_text("GP-UCB", exact=True))
-        assert "Theorem 3" in row.inner_text()
-    with open_page(site / "site" / "env-gpsample.html", script=False) as page:
-        assert page.locator("section[aria-labelledby=theory] tbody tr").count() == 3
-
-
 def test_the_spread_over_repetitions_is_shown(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html", script=False) as page:
         rows = page.locator("section[aria-labelledby=spread] tbody tr")
