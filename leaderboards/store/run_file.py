@@ -335,7 +335,7 @@ def entries_of(table: pa.Table, files: Sequence[str], traced: bool = True) -> li
 
 
 def _entry(values: dict[str, Any]) -> RunEntry:
-    nested = {name: _loaded(values[name]) for name in ("seeds", "facts") if name in values}
+    nested: dict[str, Any] = {name: _loaded(values[name]) for name in ("seeds", "facts") if name in values}
     nested["spec"] = json.loads(values["spec"])
     shared = {"data": _shared(InstanceData, values["data"]), "origin": _shared(Origin, values["origin"])}
     return RunEntry.model_validate({**values, **nested, **shared})
