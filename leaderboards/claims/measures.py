@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy.stats
 from jaxtyping import Float
-from scipy.stats import kendalltau
 
 from leaderboards.claims.claim import Figure
 from leaderboards.claims.runs import Runs
@@ -217,7 +217,7 @@ def rank_correlations(
     1 where both sets of rows come in the same order, -1 where in the opposite one.
     """
     x, y = np.stack(before), np.stack(after)
-    return np.array([kendalltau(x[:, r], y[:, r]).statistic for r in range(x.shape[1])])
+    return np.array([scipy.stats.kendalltau(x[:, r], y[:, r]).statistic for r in range(x.shape[1])])
 
 
 def order_kept(text: str, before: Sequence[str], after: Sequence[str]) -> Figure:
