@@ -106,7 +106,7 @@ def test_pages_fit_the_screen(site: Path, open_page: Open, size: tuple[int, int]
 def test_wide_tables_scroll_in_their_own_box_beside_their_first_column(site: Path, open_page: Open) -> None:
     wide = 0
     with open_page(site / "environments" / "README.html", PHONE) as page:
-        for name in ("environments/README", "environments/Abalone", "guides/experiment", "guides/from-others", "data"):
+        for name in ("environments/README", "environments/Abalone", "guides/experiment", "guides/from-others"):
             page.goto((site / f"{name}.html").as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], name
             boxes = page.evaluate(
