@@ -69,7 +69,7 @@ def jaxtyped(*, typechecker: Any) -> Callable[[Any], Any]:
 
 
 # All but the command line, whose annotations are Typer's.
-_ROOMS = ("play", "store", "work", "verify", "score", "archive", "audit", "show", "claims", "api")
+_ROOMS = ("play", "store", "work", "verify", "score", "publish", "audit", "show", "claims", "api")
 _LEADERBOARDS = [f"leaderboards.{room}" for room in _ROOMS]
 if os.environ.get("GPBANDIT_SHAPES", "1") != "0":
     # What the hook writes into the modules looks it up there.

@@ -97,7 +97,7 @@ REQUIRES = {
     "BoTorch-UCB": ("botorch",),
 }
 HORIZONS = {**dict.fromkeys(LEARNERS, 12), "Optuna-TPE": 24, "Optuna-GP": 12, "BoTorch-EI": 5, "BoTorch-UCB": 5}
-SEARCHES = 24  # evaluations of those that search a box, which take longest
+SEARCHES = 12  # evaluations of those that search a box, which take longest
 CASES = [(id, kwargs) for id in agents.registered() for kwargs in VARIANTS.get(id, [{}])]
 
 
@@ -111,7 +111,7 @@ def make(id: str, kwargs: dict[str, Any]) -> agents.Agent:
 
 @pytest.mark.parametrize(("id", "kwargs"), CASES, ids=str)
 def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
-    horizon = HORIZONS.get(id, SEARCHES if FEW.keys() <= kwargs.keys() else 40)
+    horizon = HORIZONS.get(id, SEARCHES if FEW.keys() <= kwargs.keys() else 24)
     agents.check_agent(lambda: make(id, kwargs), horizon, show=None)
 
 
