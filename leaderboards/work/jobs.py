@@ -19,7 +19,6 @@ from time import perf_counter
 from typing import Any, TextIO
 
 import gymnasium as gym
-import pandas as pd
 
 import agents
 from gpbandit_envs.arguments import as_count, positive_number
@@ -51,7 +50,6 @@ DEFAULT_TIMEOUT = 86_400.0
 _FLUSH_SECONDS = 1.0  # at most this much finished work is lost with a worker
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 1e-6, 1e9  # what the timers of the system resolve, and hold
 _GRACE_SECONDS = 2.0  # between asking a run to stop and stopping its process
-_NO_TRACE = pd.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def play_job(job: Job) -> list[RunRecord]:
             progress.flush()
             record = _try(spec, job, progress, store)
             finished.append(record)
-            ended.append(RunRecord(spec, record.status, _NO_TRACE, reason=record.reason, seconds=record.seconds))
+            ended.append(RunRecord(spec, record.status, reason=record.reason, seconds=record.seconds))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
                 _flush(store, finished)
                 last_flush = perf_counter()
