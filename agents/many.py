@@ -25,8 +25,6 @@ from agents.core.protocol import Agent, Feedback, Pending
 from agents.core.registry import make
 from gpbandit_envs.problem import Problem
 
-__all__ = ["VectorAgent", "VectorChoice", "VectorFeedback", "make_vec"]
-
 
 @dataclass(frozen=True)
 class VectorChoice:

@@ -25,8 +25,6 @@ from benchmarks.bench_policies import CASES
 from benchmarks.measure import Machine, machine
 from gpbandit_envs.gp.kernel_rows import KernelRows
 
-__all__ = ["Products", "counted"]
-
 NAMES = ("bkb-17.5", "bkb-5", "bbkb-17.5", "bbkb-5", "local-5", "bbkb-20640")
 
 

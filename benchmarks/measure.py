@@ -13,8 +13,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["Machine", "Row", "against", "machine", "seconds"]
-
 
 @dataclass(frozen=True)
 class Row:

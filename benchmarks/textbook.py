@@ -8,8 +8,6 @@ import numpy as np
 
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["RankOne", "gp_ucb", "maximum_variance"]
-
 
 class RankOne:
     """Mean and variance of a Gaussian process at all arms `X`, after each pull, O(t A) a pull.

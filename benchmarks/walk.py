@@ -24,8 +24,6 @@ from leaderboards.show.build import build_page
 from leaderboards.verify.verify import verify
 from leaderboards.work.executors import SerialExecutor
 
-__all__ = ["modules_run", "walks"]
-
 _PROJECT = ("gpbandit_envs", "agents", "leaderboards")
 _SUITE = {
     "name": "walk",

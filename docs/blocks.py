@@ -24,8 +24,6 @@ from pathlib import Path
 
 import leaderboards.cli
 
-__all__ = ["Block", "agree", "blocks", "commands", "pages", "run", "with_outputs"]
-
 _FENCE = re.compile(r"^```(?P<language>[a-z]+)(?:[ ]+(?P<info>[^\n]+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 _DURATION = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|min|h)\b")

@@ -14,8 +14,6 @@ from docs.verdict_changes import page
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
 from leaderboards.claims.pages import VERDICTS, authors, horizons, markdown, played
 
-__all__ = ["files", "kept"]
-
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
 _KINDS = {"experiment": "the paper's experiment", "theorem": "theorems", "ours": "tasks of ours"}

@@ -18,8 +18,6 @@ from typing import Any, get_args
 
 from leaderboards.claims.claim import Verdict
 
-__all__ = ["Change", "compared", "page"]
-
 _FOLDER = Path(__file__).resolve().parent
 _ABSENT = "–"
 

@@ -14,22 +14,6 @@ from math import isfinite
 
 import numpy as np
 
-__all__ = [
-    "LARGEST",
-    "LEAST",
-    "MANY",
-    "as_count",
-    "as_number",
-    "as_truth",
-    "as_variance",
-    "as_word",
-    "did_you_mean",
-    "moderate",
-    "positive_int",
-    "positive_number",
-    "shown",
-]
-
 LARGEST, LEAST = 1e50, 1e-50
 MANY = 10_000_000
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["TEMPORARY", "written_whole"]
-
 TEMPORARY = ".tmp"
 """Ends the names of files that are being written."""
 

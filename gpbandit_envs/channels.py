@@ -28,18 +28,6 @@ import numpy as np
 from gpbandit_envs.arguments import as_count, shown
 from gpbandit_envs.delays import ConstantLaw, Delay, DelayLaw, GeometricLaw, ParetoLaw, PoissonLaw
 
-__all__ = [
-    "IMMEDIATE",
-    "BatchQueue",
-    "Channel",
-    "ChannelName",
-    "DelayQueue",
-    "Queue",
-    "WorkerClock",
-    "WorkerQueue",
-    "as_channel",
-]
-
 ChannelName = Literal["on_request", "batch", "delay", "geometric", "poisson", "pareto", "workers"]
 _LAWS: Mapping[str, type[DelayLaw]] = {
     "delay": ConstantLaw,

@@ -14,8 +14,6 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-__all__ = ["code_digest", "is_importable", "is_installed"]
-
 _LENGTH = 12
 _PLAIN = (str, int, float, bool, bytes, type(None))
 

@@ -27,8 +27,6 @@ from jaxtyping import Bool, Float
 
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 
-__all__ = ["AggressiveSubtraction", "Attack", "Clipping", "Corruption", "Flip", "TopK", "as_corruption", "target"]
-
 
 class Attack(ABC):
     """What the adversary makes of a mean function."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_csv"]
-
 _EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
 
 

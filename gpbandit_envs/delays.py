@@ -10,8 +10,6 @@ import numpy as np
 
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 
-__all__ = ["ConstantLaw", "Delay", "DelayLaw", "GeometricLaw", "ParetoLaw", "PoissonLaw"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Delay:

@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["Dimension", "Domain"]
-
 
 @dataclass(frozen=True)
 class Dimension:

@@ -26,17 +26,6 @@ from jaxtyping import Float, Int
 from gpbandit_envs.arguments import as_number, moderate, positive_number, shown
 from gpbandit_envs.problem import NoiseTails
 
-__all__ = [
-    "ArmNoise",
-    "BoundedNoise",
-    "GaussianNoise",
-    "HeteroscedasticNoise",
-    "Noise",
-    "StudentTNoise",
-    "TableNoise",
-    "as_noise",
-]
-
 Values = TypeVar("Values", float, np.ndarray)
 
 

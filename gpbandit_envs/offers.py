@@ -16,8 +16,6 @@ from jaxtyping import Float, Int, Int8
 
 from gpbandit_envs.arguments import as_number, as_word
 
-__all__ = ["ContextOffers", "Offer", "OfferSequence", "Offers", "SleepingOffers", "Unoffered"]
-
 Unoffered = Literal["error", "next"]
 """What an arm does that the step does not offer: the next arm that is offered takes its place, or it is an error."""
 

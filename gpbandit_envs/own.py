@@ -34,8 +34,6 @@ from gpbandit_envs.registry import OWN, TABLE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Pinned", "from_function", "from_table", "pinned"]
-
 _HORIZON = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _TABLE_ENTRY = f"gpbandit_envs.envs.{TABLE.entry_point}"

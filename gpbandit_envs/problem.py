@@ -15,8 +15,6 @@ from gpbandit_envs.arguments import LARGEST, as_count, as_number, as_truth, mode
 from gpbandit_envs.delays import Delay
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KNOWLEDGE_LEVELS", "Approximation", "Certificate", "InitialData", "Knowledge", "NoiseTails", "Problem"]
-
 Knowledge = Literal["oracle", "misspecified", "certified", "learned"]
 KNOWLEDGE_LEVELS: tuple[Knowledge, ...] = ("oracle", "misspecified", "certified", "learned")
 

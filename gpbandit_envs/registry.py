@@ -9,8 +9,6 @@ from typing import Any
 
 import gymnasium as gym
 
-__all__ = ["ENVIRONMENTS", "NAMESPACE", "OWN", "TABLE", "WITH_DATA", "EnvironmentRow", "register_all", "registered"]
-
 NAMESPACE = "GPBandit"
 OWN = "Own"
 """Namespace of the ids that `from_table` and `from_function` register."""

@@ -6,8 +6,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-__all__ = ["check"]
-
 _OURS = "Bandit policies behind one protocol"  # what its `__init__.py` begins with
 
 

@@ -17,8 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-__all__ = ["ALL", "environment", "fits"]
-
 ALL = ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "NumPy-baseline")
 _NEEDS = {
     "Nehalem": {"sse4_2"},

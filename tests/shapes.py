@@ -18,8 +18,6 @@ import numpy as np
 import pytest
 from beartype import BeartypeConf, FrozenDict, beartype
 
-__all__ = ["check", "enforced_annotations"]
-
 MOST = 500
 """Checks in one test. One takes some 30 microseconds, and the loop of a policy repeats the same ones."""
 

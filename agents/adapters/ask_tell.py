@@ -10,8 +10,6 @@ from jaxtyping import Float
 
 from agents.adapters.base import HistoryAgent
 
-__all__ = ["AskTell"]
-
 
 class AskTell(HistoryAgent):
     """Plays what an optimiser asks for, and tells it what came of that; small losses are good to it.

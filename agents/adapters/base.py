@@ -18,8 +18,6 @@ from agents.core.protocol import Actions, Pending
 from agents.core.space import BoxAgent
 from gpbandit_envs.domain import Domain
 
-__all__ = ["HistoryAgent", "one_thread"]
-
 
 class HistoryAgent(BoxAgent):
     """Plays on boxes, one point at a time; each suggestion depends on the history alone.

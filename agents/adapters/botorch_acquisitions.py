@@ -13,8 +13,6 @@ from scipy.stats import qmc
 from agents.adapters.base import HistoryAgent, one_thread
 from gpbandit_envs.arguments import as_count, as_number, as_word
 
-__all__ = ["BoTorch"]
-
 
 class BoTorch(HistoryAgent):
     """Evaluate the maximiser of one of BoTorch's acquisition functions under its single-task Gaussian process.

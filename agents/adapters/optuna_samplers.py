@@ -14,8 +14,6 @@ from agents.adapters.base import HistoryAgent, one_thread
 from gpbandit_envs.arguments import as_word
 from gpbandit_envs.domain import Dimension
 
-__all__ = ["Optuna"]
-
 
 class Optuna(HistoryAgent):
     """Evaluate the suggestions of a sampler of Optuna: a tree-structured Parzen estimator or a Gaussian process.

@@ -11,8 +11,6 @@ from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Actions, Capabilities, Pending
 from gpbandit_envs.arguments import as_number, positive_number
 
-__all__ = ["EpsGreedy"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EpsGreedy(FiniteArmAgent):

@@ -13,8 +13,6 @@ from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from gpbandit_envs.arguments import as_count
 
-__all__ = ["RegularisedEvolution"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RegularisedEvolution(FiniteArmAgent):

@@ -13,8 +13,6 @@ from agents.core.ucb import UCBAgent
 from agents.core.widths import SEQUENTIAL_WIDTHS, NonAdaptive, TwoSidedNonAdaptive, WidthSchedule
 from gpbandit_envs.problem import Problem
 
-__all__ = ["UncertaintySampling"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UncertaintySampling(UCBAgent):

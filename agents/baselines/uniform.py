@@ -9,8 +9,6 @@ from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback,
 from agents.core.space import space_of
 from gpbandit_envs.problem import Problem
 
-__all__ = ["RandomSearch", "Uniform"]
-
 
 class Uniform(FiniteArmAgent):
     """Every pull is an arm drawn uniformly from those that are offered; the denominator of the regret ratio."""

@@ -20,8 +20,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import erfcx, log_ndtr, ndtr
 
-__all__ = ["LogExpectedImprovement", "Objective", "PosteriorScore", "Predictive", "Score", "UpperConfidenceBound"]
-
 Vector = Float[np.ndarray, " n"]
 
 _HALF_LOG_2_PI = 0.5 * log(2 * pi)

@@ -24,8 +24,6 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior, LookAhead
 from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.exact import ExactPosterior
 
-__all__ = ["Batch", "LazyBatch", "RowBatch"]
-
 _TOP, _FEW = 3, 32
 _RUNS = 256  # of the best three arms, before they are looked at from outside
 _MANY = 2**11  # candidates that have candidates in turn

@@ -16,15 +16,6 @@ from agents.core.beliefs import Beliefs
 from agents.core.protocol import Actions, Pending
 from gpbandit_envs.arguments import as_count, as_number
 
-__all__ = [
-    "BatchOfArms",
-    "BatchRule",
-    "FixedRule",
-    "ProductRule",
-    "SequentialRule",
-    "SumRule",
-]
-
 
 class BatchRule(ABC):
     """Chooses the picks of a batch by their upper bounds, and says when it is complete."""

@@ -36,16 +36,6 @@ from gpbandit_envs.problem import InitialData, Problem
 if TYPE_CHECKING:  # a schedule knows its beliefs
     from agents.core.widths import WidthSchedule
 
-__all__ = [
-    "ArmBeliefs",
-    "Beliefs",
-    "BoxBeliefs",
-    "ExactBeliefs",
-    "PooledBeliefs",
-    "per_pull_leverage",
-    "sequential_leverage",
-]
-
 P = TypeVar("P", bound=ArmPosterior)
 
 _AROUND = 4  # best points of a box around which the maximiser is searched as well

@@ -29,8 +29,6 @@ from gpbandit_envs.channels import Channel
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
-__all__ = ["AgentCheckError", "check_agent", "required_arguments"]
-
 _LOOK_SECONDS = 0.5  # between looks at the call that the agent is in
 _SAY_SECONDS = 30.0
 _AROUND = ("agents.core.protocol", "jaxtyping._decorator")  # checks around an agent's own call

@@ -11,8 +11,6 @@ from jaxtyping import Float, Int
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from gpbandit_envs.problem import Problem
 
-__all__ = ["FiniteArmAgent", "Offer", "group_bounds", "group_pulls"]
-
 
 def group_pulls(
     arms: Int[np.ndarray, " n"], rewards: Float[np.ndarray, " n"]

@@ -22,8 +22,6 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["GPAgent"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPAgent(ModelFields, Agent):

@@ -20,20 +20,6 @@ from gpbandit_envs.problem import Approximation, InitialData, Problem
 if TYPE_CHECKING:  # a schedule knows its beliefs, and they know a model
     from agents.core.widths import WidthSchedule
 
-__all__ = [
-    "BandFields",
-    "GPSettings",
-    "Initial",
-    "Model",
-    "ModelFields",
-    "NoiseOfArms",
-    "NormBound",
-    "Regulariser",
-    "WidthContext",
-    "centred",
-    "uncentred",
-]
-
 _NAMES = ("kernel", "lam", "norm_bound", "delta", "initial", "noise")
 _LEAST_LAM, _NOISE_FREE = 1e-14, 1e-10  # in largest prior variances
 

@@ -17,18 +17,6 @@ from gpbandit_envs.problem import Approximation, Problem
 if TYPE_CHECKING:  # else every agent's fingerprint would change with the sketch
     from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
-__all__ = [
-    "Assumption",
-    "BandGuarantee",
-    "BoundInputs",
-    "Deviation",
-    "Kind",
-    "RegretGuarantee",
-    "Sketch",
-    "off_the_model",
-    "unmet_by_noise",
-]
-
 _ROUNDING = 1e-9  # of a noise deviation
 
 Assumption = Literal["norm", "prior"]

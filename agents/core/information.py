@@ -21,8 +21,6 @@ from agents.core.gp_settings import Model
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.exact import ExactPosterior
 
-__all__ = ["Information", "greedy_information", "largest_gain", "most_uncertain", "realised_information"]
-
 _GREEDY_SHARE = 1 - 1 / math.e  # of the largest gain that the greedy one reaches at least
 _SOME = 64  # arms among which as many pulls at most are chosen together
 

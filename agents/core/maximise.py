@@ -27,8 +27,6 @@ from gpbandit_envs.domain import Domain
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Acquisition", "Values", "finite_values", "maximise", "search_domain"]
-
 Acquisition = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """`a(X)` for points `(n, d)`: values `(n,)` and gradients `(n, d)`, rows independent of each other."""
 Values = Callable[[np.ndarray], np.ndarray]

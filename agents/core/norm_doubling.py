@@ -24,8 +24,6 @@ from scipy.linalg import eigh
 
 from agents.core.gp_settings import Model
 
-__all__ = ["NormEstimate", "norm_lower_bound"]
-
 _GROWTH = 1.25
 _STEPS = 80
 

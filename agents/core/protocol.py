@@ -44,8 +44,6 @@ from agents.core.state import digest, restore, save
 from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.problem import Problem
 
-__all__ = ["PROBLEM_FIELDS", "Action", "Actions", "Agent", "Capabilities", "Feedback", "Need", "Pending"]
-
 Actions = np.ndarray
 """Finite arms: indices, shape `(n,)`, int64. Box: points of the unit cube, shape `(n, d)`, float64."""
 Action = int | np.ndarray

@@ -13,8 +13,6 @@ from typing import Any
 from agents.core.protocol import Agent
 from gpbandit_envs.arguments import did_you_mean
 
-__all__ = ["AgentSpec", "load_entry_point", "make", "register", "registered", "spec"]
-
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9+._#-]*\Z")
 _registry: dict[str, AgentSpec] = {}
 

@@ -25,8 +25,6 @@ from agents.core.widths import AnalyticMixture, FiniteBayes, InformationGain, Wi
 from gpbandit_envs.gp.kernels import SE, Matern
 from gpbandit_envs.problem import Problem
 
-__all__ = ["gain_within_batch", "gp_ucb_bound", "proven_exponent", "ucb_guarantee", "variance_constant"]
-
 V = TypeVar("V", float, Float[np.ndarray, " p"])
 
 

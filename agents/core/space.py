@@ -16,8 +16,6 @@ from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback,
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
 
-__all__ = ["ArmSpace", "BoxAgent", "BoxSpace", "Search", "SearchFields", "Space", "space_of"]
-
 _MOST = 100_000
 _JITTER = 0.03  # standard deviation of the candidates around a point, in coordinates of the unit cube
 _MANY, _AT_A_TIME = 1_024, 256  # arms from which on few are evaluated, and how many of them at once

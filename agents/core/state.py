@@ -22,8 +22,6 @@ import numpy as np
 
 from gpbandit_envs.problem import Problem
 
-__all__ = ["Saved", "digest", "restore", "save"]
-
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)  # equal values may be one object by chance
 
 

@@ -23,8 +23,6 @@ from gpbandit_envs.arguments import as_count, as_number, shown
 from gpbandit_envs.channels import Channel, Queue, as_channel
 from gpbandit_envs.problem import Problem
 
-__all__ = ["AgentError", "Evaluation", "Player", "Turns", "check_actions", "check_recommendation", "turns"]
-
 
 @runtime_checkable
 class Player(Protocol):

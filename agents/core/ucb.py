@@ -18,8 +18,6 @@ from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, WidthSchedule, a
 from gpbandit_envs.arguments import shown
 from gpbandit_envs.problem import Problem
 
-__all__ = ["UCBAgent"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UCBAgent(BandFields, GPAgent):

@@ -35,19 +35,6 @@ from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Approximation, InitialData, Problem
 
-__all__ = [
-    "DualArmBeliefs",
-    "DualArms",
-    "DualBand",
-    "DualBeliefs",
-    "DualBoxBeliefs",
-    "DualMixture",
-    "Evidence",
-    "LikelihoodRatio",
-    "SlackMixture",
-    "intersection",
-]
-
 _ROUNDING = 1e-9  # relative error of a misfit, many times that of its sum
 
 

@@ -13,8 +13,6 @@ from agents.core.guarantees import BandGuarantee, RegretGuarantee
 from agents.exact.enlarged_ucb import EnlargedUCB
 from gpbandit_envs.problem import Approximation, Problem
 
-__all__ = ["ECGPUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ECGPUCB(EnlargedUCB):

@@ -16,8 +16,6 @@ from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.problem import Problem
 
-__all__ = ["EnlargedUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EnlargedUCB(SearchFields, UCBAgent):

@@ -13,8 +13,6 @@ from agents.core.ucb import UCBAgent
 from agents.core.widths import AnalyticMixture, FiniteBayes, InformationGain, LogDeterminant
 from gpbandit_envs.arguments import as_word
 
-__all__ = ["GPAUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPAUCB(UCBAgent):

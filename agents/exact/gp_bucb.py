@@ -18,8 +18,6 @@ from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GPBUCB"]
-
 _LARGEST_C = 100.0
 
 

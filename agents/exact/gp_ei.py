@@ -9,8 +9,6 @@ from agents.core.gp_agent import GPAgent
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.space import SearchFields
 
-__all__ = ["GPEI"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPEI(SearchFields, GPAgent):

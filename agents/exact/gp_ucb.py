@@ -15,8 +15,6 @@ from agents.core.widths import SEQUENTIAL_WIDTHS
 from agents.exact.dual_mixture import DualMixture, LikelihoodRatio, SlackMixture
 from gpbandit_envs.problem import InitialData
 
-__all__ = ["GPUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPUCB(SearchFields, UCBAgent):

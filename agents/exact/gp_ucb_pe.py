@@ -13,8 +13,6 @@ from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_count
 
-__all__ = ["GPUCBPE"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GPUCBPE(UCBAgent):

@@ -20,8 +20,6 @@ from agents.core.widths import WidthSchedule
 from gpbandit_envs.arguments import as_count, as_number, as_truth
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["GPUCBSDF"]
-
 _PATIENCE = 20  # that of the authors' experiments, where the problem states no delay
 
 

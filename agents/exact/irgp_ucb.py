@@ -10,8 +10,6 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.regret_bounds import gp_ucb_bound, proven_exponent
 
-__all__ = ["IRGPUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IRGPUCB(GPAgent):

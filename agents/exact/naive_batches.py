@@ -13,8 +13,6 @@ from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.problem import Problem
 
-__all__ = ["NRBUCB", "NTBUCB", "PlannedBatchAgent"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PlannedBatchAgent(UCBAgent):

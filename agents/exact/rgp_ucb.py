@@ -10,8 +10,6 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.exact.enlarged_ucb import EnlargedUCB
 from gpbandit_envs.arguments import as_number
 
-__all__ = ["RobustGPUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RobustGPUCB(EnlargedUCB):

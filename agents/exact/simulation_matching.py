@@ -13,8 +13,6 @@ from agents.exact.naive_batches import PlannedBatchAgent
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.problem import Problem
 
-__all__ = ["SimulationMatching"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SimulationMatching(PlannedBatchAgent):

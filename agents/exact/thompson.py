@@ -19,8 +19,6 @@ from gpbandit_envs.gp.features import draw_fourier_sample
 from gpbandit_envs.gp.linalg import low_rank_root
 from gpbandit_envs.problem import Problem
 
-__all__ = ["GPTS", "AsyncTS", "JointDraws"]
-
 
 class JointDraws:
     """Draws from the posterior as a prior draw plus the correction by the data (Matheron's rule).

@@ -18,8 +18,6 @@ from gpbandit_envs.domain import Dimension
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Candidates", "as_frame", "points_in"]
-
 Table = Any
 """A pandas DataFrame, the path of a CSV file, a list of dicts, or a dict of columns."""
 

@@ -15,8 +15,6 @@ from typing import Any, overload
 from agents.experiment.parameters import Parameter, is_number, plain
 from gpbandit_envs.arguments import did_you_mean, positive_number
 
-__all__ = ["Constraint", "Forbidden", "Linear", "as_constraint", "constraint", "forbid", "from_spec", "mixture"]
-
 _SLACK = 1e-6  # of the sizes of its terms, by which a linear constraint may be missed: decimals that were rounded
 _MOST_COMBINATIONS = 100_000
 _TURNED = {"<=": ">=", ">=": "<=", "==": "=="}

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     from agents.experiment.leave_one_out import Check
 
-__all__ = ["Experiment"]
-
 _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of a box, nothing is proposed
 _REPLACEMENTS = 1_024  # points of a box among which that for one that is not available is chosen
 _DRAWS, _MOST_DRAWS = 20, 20_000  # for each point where they are few, of which hardly one is then missed

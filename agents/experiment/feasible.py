@@ -16,8 +16,6 @@ from agents.core.protocol import Action, Actions, Agent
 from agents.core.space import BoxSpace
 from agents.experiment.region import Region
 
-__all__ = ["FeasibleSpace", "hold_to"]
-
 _VERTICES = 4  # one candidate in so many is at a vertex
 _NEAR = 0.1  # distance of the candidates around a good point, in the spread of the polytope
 _ROUNDS = 8  # of climbing and stepping

@@ -15,8 +15,6 @@ from gpbandit_envs.arguments import shown
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 
-__all__ = ["Event", "check_event", "read", "refuse_loss", "write"]
-
 Event = dict[str, Any]
 """`{"ask": points}`, with `"fixed"` values where there were any; `{"tell": number, "outcome": y}`, where `y` is a dict
 if there are several outcomes, or `{"tell": number, "failed": True}`, each with its `"point"` where that had not been

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Goal", "as_goals"]
-
 _BOTH: tuple[Literal["max", "min"], ...] = ("max", "min")
 _DIRECTIONS = {f"{word}{end}": word for word in _BOTH for end in ("", "imise", "imize")}
 _EXPECTED = "expected 'max', 'min', a limit such as '<= 40', or both, as in ('min', '<= 40')"

@@ -22,18 +22,6 @@ from gpbandit_envs.arguments import LARGEST, as_truth, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "STATUS",
-    "Evaluation",
-    "History",
-    "Outcomes",
-    "as_outcome",
-    "as_outcomes",
-    "has_outcomes",
-    "outcomes_in",
-    "row_named",
-]
-
 STATUS = "status"
 """A column of `Experiment.results`."""
 

@@ -27,8 +27,6 @@ from scipy.special import log_ndtr, logsumexp
 
 from agents.core.acquisition import LogExpectedImprovement, Predictive
 
-__all__ = ["LogHypervolumeImprovement", "boxes_above", "hypervolume", "is_dominated", "reference_of"]
-
 _GAIN = LogExpectedImprovement(0.0)  # of what is gained beyond an edge, by the distance from it
 _LEAST_SD = 1e-100  # far below that of any outcome: where data leave no doubt it keeps quotients finite
 _FAR = 1e4  # deviations beyond a limit from which the hazard of a normal variable is its distance, to 8 digits

@@ -23,8 +23,6 @@ from gpbandit_envs.gp.regression import GPRegression
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Check", "check_of"]
-
 _LEVEL = 0.95  # of the intervals
 _DEVIATIONS = 1.959963984540054  # of a normal distribution, within which that share lies
 _FEWEST, _PER_LENGTHSCALE = 10, 3  # outcomes, below which nothing is judged

@@ -20,8 +20,6 @@ from jaxtyping import Float
 from gpbandit_envs.arguments import LARGEST, did_you_mean
 from gpbandit_envs.domain import Dimension, Domain
 
-__all__ = ["SAME", "Parameter", "Parameters", "Point", "as_parameter", "is_number", "log", "nil", "plain"]
-
 Point = dict[str, Any]
 """One value for every parameter, by name."""
 

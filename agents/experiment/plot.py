@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-__all__ = [
-    "BLUE",
-    "COLUMNS",
-    "GREY",
-    "LIMIT",
-    "ORANGE",
-    "RED",
-    "front_figure",
-    "import_plotly",
-    "importance",
-    "model_figure",
-    "moved",
-    "outcome_figure",
-]
-
 COLUMNS = 3
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#999999"  # Okabe and Ito's, told apart by all eyes
 # The template draws shapes without lines, and pale.

@@ -17,8 +17,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import linprog
 
-__all__ = ["Polytope"]
-
 _TOLERANCE = 1e-9  # in coordinates of the unit cube
 _FLAT = 1e-7  # width of the unit cube below which there is no extent: more than linear programs err by
 _STEPS = 8  # of the walk, and as many more as there are axes times this

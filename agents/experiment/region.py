@@ -21,8 +21,6 @@ from agents.experiment.parameters import SAME, Parameters, Point
 from agents.experiment.polytope import Polytope
 from gpbandit_envs.domain import Domain
 
-__all__ = ["Region"]
-
 _MOST = 200_000  # combinations of tied levels, while they are listed
 _MOST_POLYTOPES = 64  # a hundredth to a tenth of a second each
 _FINER = 8  # further digits that are tried where rounding leaves the region

@@ -25,8 +25,6 @@ from gpbandit_envs.problem import Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DEFAULT_AGENT", "as_agent", "as_choices", "begin"]
-
 DEFAULT_AGENT = "MAP-BUCB"
 
 

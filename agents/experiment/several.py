@@ -14,8 +14,6 @@ from agents.experiment.hypervolume import LogHypervolumeImprovement, boxes_above
 from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.gp.regression import GPRegression
 
-__all__ = ["SeveralOutcomes"]
-
 _BLOCK = 1_024  # candidates that are compared at a time
 _NEAR = 16  # candidates drawn around the points that are best so far
 

@@ -20,8 +20,6 @@ from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.gp import Matern
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPE", "Grid", "constant_number_lengths", "doubling_lengths", "equal_lengths", "growing_lengths"]
-
 _LARGEST = 1_000_000  # grid points
 _FIRST = 8  # evaluations of the first batch, where lengths double
 

@@ -17,8 +17,6 @@ from gpbandit_envs.arguments import as_word, shown
 from gpbandit_envs.delays import Delay
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BPEDelay", "extended_lengths"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BPEDelay(BPE):

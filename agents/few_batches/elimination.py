@@ -17,8 +17,6 @@ from agents.core.protocol import Action, Feedback
 from agents.core.widths import WidthSchedule, as_width, width_setting
 from gpbandit_envs.gp.exact import ExactPosterior
 
-__all__ = ["Elimination"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Elimination(ModelFields, BandFields, FiniteArmAgent):

@@ -19,8 +19,6 @@ from agents.few_batches.elimination import Elimination
 from gpbandit_envs.arguments import as_number
 from gpbandit_envs.gp.exact import ExactPosterior
 
-__all__ = ["RGPPE", "rare_switching"]
-
 Enlargement = Literal["theory", "tight"] | float
 
 

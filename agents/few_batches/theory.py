@@ -17,8 +17,6 @@ from agents.core.gp_settings import WidthContext
 from agents.core.regret_bounds import variance_constant
 from agents.core.widths import WidthSchedule
 
-__all__ = ["GrowingWidth", "OfflineTheorem", "TwoSidedOffline", "bpe_bound"]
-
 
 @dataclass(frozen=True)
 class OfflineTheorem(WidthSchedule):

@@ -21,8 +21,6 @@ from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
-__all__ = ["LearnedAgent", "Mixture", "as_noise", "known_noise"]
-
 
 def as_noise(noise: object, estimated: tuple[str, ...]) -> str | float:
     """The setting `noise` of a policy: a way to estimate it, `"stated"`, or a standard deviation > 0.

@@ -12,8 +12,6 @@ from gpbandit_envs.gp.hyperparameters import HyperPrior
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
-__all__ = ["MAPBUCB"]
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MAPBUCB(LearnedAgent):

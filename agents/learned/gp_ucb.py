@@ -8,8 +8,6 @@ from agents.learned.base import LearnedAgent
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp.hyperparameters import sample_hyperparameters
 
-__all__ = ["MAPUCB", "MCMCUCB"]
-
 
 class MAPUCB(LearnedAgent):
     """GP-UCB with the maximum a posteriori estimate of the hyperparameters.

@@ -15,8 +15,6 @@ from gpbandit_envs.gp.hyperparameters import Hyperparameters, isotropic_estimate
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.problem import Problem
 
-__all__ = ["LBGPUCB", "suspected_regret", "suspected_regret_in_code"]
-
 Form = Literal["paper", "code"]
 _SMOOTHNESS = {"matern52": 2.5, "matern32": 1.5, "se": inf}
 

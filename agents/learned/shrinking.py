@@ -15,8 +15,6 @@ from gpbandit_envs.gp.hyperparameters import Hyperparameters
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
 
-__all__ = ["AGPUCB", "ShrinkingAgent", "WangDeFreitas"]
-
 _STEP, _LARGEST = 1.1, 1e3  # of the grid of g, for A-GP-UCB
 _POINTS = 256
 _GRID = 2.0 ** np.arange(0, 5.25, 0.25)  # of g, for Wang and de Freitas

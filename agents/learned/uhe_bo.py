@@ -17,8 +17,6 @@ from gpbandit_envs.gp.hyperparameters import noise_estimate
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.problem import Problem
 
-__all__ = ["UHEBO", "Exp3", "Portfolio", "exploration_rate"]
-
 Loss = Literal["unbiased", "plain"]
 Sampling = Literal["exp3", "alternate"]
 _RANDOM = 0  # the arm of EXP3 that stands for a random point, in UHE-BO for a pair that begins with one

@@ -23,8 +23,6 @@ from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["SketchedBeliefs", "SketchedUCBAgent", "least_oversampling"]
-
 _LARGEST_DELTA = 5 / 6  # delta^2 for the noise and delta^2 / 5 for the dictionaries: docs/math/bkb.md
 
 

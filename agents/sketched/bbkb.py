@@ -20,8 +20,6 @@ from agents.sketched.local_rule import GlobalLocalRule
 from agents.sketched.theory import BBKBTheorem2, bbkb_bound
 from gpbandit_envs.arguments import as_word, positive_number
 
-__all__ = ["BBKB"]
-
 _THEOREM = "Calandriello et al. (2020), Theorem 2"
 
 

@@ -12,8 +12,6 @@ from agents.core.widths import AnalyticMixture, EffectiveDimension
 from agents.sketched.base import SketchedUCBAgent
 from agents.sketched.theory import BKBTheorem2, CorrectedBKB, bkb_bound
 
-__all__ = ["BKB"]
-
 _THEOREM = "Calandriello et al. (2019), Theorem 2"
 
 

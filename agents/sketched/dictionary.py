@@ -7,8 +7,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["CoupledDraws", "Draws", "Resampling", "inclusion_probabilities", "posterior_sampling"]
-
 Draws = Literal["pull", "arm"]
 """`"pull"`: one Bernoulli draw a pull, as the papers write; `"arm"`: one an arm, as their authors' code does."""
 Resampling = Literal["fresh", "coupled"]

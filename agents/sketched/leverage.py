@@ -24,8 +24,6 @@ from jaxtyping import Float
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
 
-__all__ = ["bless", "sequential_leverage"]
-
 _BLOCK = 128
 
 

@@ -31,8 +31,6 @@ from agents.core.batch_rules import SumRule
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.linalg import pivoted_cholesky, solve_lower
 
-__all__ = ["GlobalLocalRule", "LocalSums"]
-
 _REMAINDER = 1e-3  # the part of c - 1 that may be left outside the span where bounds are to be tight
 _AT_ONCE = 16
 _BLOCK = 2**13  # arms whose bounds are computed at once: 64 KB for each pick in the span

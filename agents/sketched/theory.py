@@ -13,8 +13,6 @@ from agents.core.regret_bounds import V
 from agents.core.widths import WidthSchedule
 from gpbandit_envs.arguments import as_number
 
-__all__ = ["BBKBTheorem2", "BKBTheorem2", "CorrectedBKB", "bbkb_bound", "bkb_bound"]
-
 
 @dataclass(frozen=True)
 class BKBTheorem2(WidthSchedule):

@@ -20,8 +20,6 @@ from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.gp.weighted import WeightedPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["SWGPUCB", "WGPUCB", "FadingBeliefs", "RestartGPUCB", "WeightedBeliefs", "WindowBeliefs"]
-
 _FADED = 1e-12  # of the weight of a pull at present
 
 

@@ -19,8 +19,6 @@ from gpbandit_envs.arguments import as_number
 from gpbandit_envs.gp.drifting import DriftingPosterior
 from gpbandit_envs.problem import InitialData, Problem
 
-__all__ = ["TVGPUCB", "DriftingBeliefs"]
-
 
 class DriftingBeliefs(ArmBeliefs[DriftingPosterior]):
     """The exact posterior of the present function. The time of an evaluation is its ticket.

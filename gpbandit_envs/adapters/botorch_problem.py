@@ -11,8 +11,6 @@ from scipy.spatial import cKDTree
 
 from gpbandit_envs.adapters.instance import Instance
 
-__all__ = ["BoTorchProblem"]
-
 _NEAR = 1e-6  # of the largest feature: above the rounding of single precision, 6e-8, in which points may come
 
 

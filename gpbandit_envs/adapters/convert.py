@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ioh import ProblemType
     from optunahub.benchmarks import BaseProblem
 
-__all__ = ["to_botorch", "to_ioh", "to_optunahub"]
-
 
 def to_botorch(
     env: str | gym.Env[Any, Any], *, seed: int = 0, negate: bool = False, **kwargs: Any

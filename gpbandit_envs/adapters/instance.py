@@ -14,8 +14,6 @@ from gpbandit_envs.arguments import shown
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.bandit import BanditEnv, BoxEnv, FiniteArmEnv
 
-__all__ = ["ARM", "Instance"]
-
 ARM = "arm"
 """Name of the one parameter of a problem on arms: the number of the arm, whose order says nothing."""
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from gpbandit_envs.adapters.instance import Instance
 
-__all__ = ["ioh_problem"]
-
 
 def ioh_problem(instance: Instance, number: int, noise: bool) -> Any:
     """See `gpbandit_envs.adapters.to_ioh`."""

@@ -12,8 +12,6 @@ from optunahub.benchmarks import BaseProblem
 from gpbandit_envs.adapters.instance import Instance
 from gpbandit_envs.domain import Dimension
 
-__all__ = ["OptunaHubProblem"]
-
 
 class OptunaHubProblem(BaseProblem):
     """See `gpbandit_envs.adapters.to_optunahub`.

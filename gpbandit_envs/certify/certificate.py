@@ -18,8 +18,6 @@ from gpbandit_envs.gp import as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation
 
-__all__ = ["NORMS", "DistanceCertificate", "certify", "table_hash"]
-
 NORMS = (0.3, 1.0, 3.0, 10.0)
 """Norms at which the curve is computed, by default."""
 

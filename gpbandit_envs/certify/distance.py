@@ -25,8 +25,6 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["Distance", "bounds_of", "distances", "lasso_path"]
-
 _WHOLE = 1_000  # arms up to which the path is over all of them
 _FIRST, _EXTREME, _ADDED = 300, 20, 150
 _ROUNDS, _KNOTS = 60, 6_000

@@ -9,8 +9,6 @@ from pathlib import Path
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.certify.certificate import DistanceCertificate
 
-__all__ = ["find", "folders", "save"]
-
 
 def folders() -> tuple[Path, Path]:
     """The folder of this package, and that of the user, `certificates` in the cache of the data."""

@@ -14,8 +14,6 @@ from typing import IO
 
 from gpbandit_envs.datasets.errors import IntegrityError
 
-__all__ = ["PinnedArchive", "PinnedMember", "check_sha256_text", "open_member"]
-
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, NotImplementedError)
 

@@ -25,22 +25,6 @@ from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.datasets.errors import DataError, IntegrityError
 from gpbandit_envs.datasets.table import Table
 
-__all__ = [
-    "ENVIRONMENT_VARIABLE",
-    "ByteStream",
-    "check_file",
-    "copy_checked",
-    "discard",
-    "raw_path",
-    "read_table",
-    "root",
-    "sha256_of",
-    "table_path",
-    "writable_root",
-    "write_table",
-    "write_whole",
-]
-
 ENVIRONMENT_VARIABLE = "GPBANDIT_DATA"
 
 _LOG = logging.getLogger(__name__)

@@ -20,8 +20,6 @@ import numpy as np
 from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, check_sha256_text
 from gpbandit_envs.datasets.table import Table
 
-__all__ = ["FOLDER", "Card", "DataFile", "Source", "WebAddress", "read_card"]
-
 FOLDER = Path(__file__).parent / "cards"
 """Holds the cards, and the tables that come with this package."""
 

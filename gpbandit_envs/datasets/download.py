@@ -24,8 +24,6 @@ from gpbandit_envs.datasets.archive import PinnedArchive, PinnedMember, open_mem
 from gpbandit_envs.datasets.card import FOLDER, Card, DataFile, Source, WebAddress
 from gpbandit_envs.datasets.errors import FetchError, IntegrityError, SourceUnavailableError
 
-__all__ = ["OFFLINE", "asked_once", "cached_only", "copy_user_files", "fetch_file"]
-
 OFFLINE = "GPBANDIT_OFFLINE"
 """Environment variable: with any value but 0 no source is asked, so that nothing waits in vain."""
 

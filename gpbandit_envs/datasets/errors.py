@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "FetchError", "IntegrityError", "SourceUnavailableError"]
-
 
 class DataError(RuntimeError):
     """Data cannot be served."""

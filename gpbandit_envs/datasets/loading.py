@@ -15,8 +15,6 @@ from gpbandit_envs.datasets.download import copy_user_files, fetch_file
 from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.table import Table
 
-__all__ = ["cards", "fetch", "find", "load"]
-
 
 @lru_cache(maxsize=1)
 def _paths() -> dict[str, Path]:

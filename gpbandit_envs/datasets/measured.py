@@ -26,8 +26,6 @@ from gpbandit_envs.datasets.table import Table, padded
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Measured", "content_digest", "file_content", "frame_digest", "measured", "read"]
-
 _SHOWN = 5
 _MANY_NAMES = 20  # different texts from which a column with another in every row is taken for names of the rows
 

@@ -13,18 +13,6 @@ from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.readers import read_columns, read_numbers
 from gpbandit_envs.datasets.table import Table, padded
 
-__all__ = [
-    "abalone",
-    "cadata",
-    "crossed_barrel",
-    "direct_arylation",
-    "hplc",
-    "neurostimulation",
-    "oer_plate",
-    "software_defect",
-    "vehicle_silhouettes",
-]
-
 Paths = Mapping[str, Path]
 Options = Mapping[str, object]
 

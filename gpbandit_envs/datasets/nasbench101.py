@@ -25,8 +25,6 @@ from gpbandit_envs.datasets.errors import DataError, IntegrityError
 from gpbandit_envs.datasets.readers import message_fields, read_columns, read_tfrecords
 from gpbandit_envs.datasets.table import Table, neighbours_among, padded
 
-__all__ = ["EDGES", "INNER_NODES", "Cells", "cell_hash", "enumerate_cells", "read"]
-
 EPOCHS = 108
 VERTICES = 6
 MAX_EDGES = 9

@@ -19,15 +19,6 @@ from jaxtyping import Float, UInt32
 
 from gpbandit_envs.datasets.errors import IntegrityError
 
-__all__ = [
-    "masked_crc32c",
-    "message_fields",
-    "read_columns",
-    "read_numbers",
-    "read_plain_pickle",
-    "read_tfrecords",
-]
-
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 _BATCH = 4_096

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-__all__ = ["Table", "neighbours_among", "padded", "standardise", "unit_interval"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Table:

@@ -14,8 +14,6 @@ from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.readers import read_plain_pickle
 from gpbandit_envs.datasets.table import Table, padded
 
-__all__ = ["Factor", "fcnet", "grid_features", "grid_neighbours", "hpobench", "nasbench201", "read_trainings"]
-
 
 @dataclass(frozen=True)
 class Factor:

@@ -17,8 +17,6 @@ from gpbandit_envs.datasets.archive import open_member
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.table import Table, padded
 
-__all__ = ["FACTORS", "count_peptides", "peptide_features", "read"]
-
 LENGTH = 9
 WEAKEST_NM = 50_000.0
 

@@ -20,8 +20,6 @@ from gpbandit_envs.envs.render import Rendering
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, DrawnRows
 from gpbandit_envs.problem import Certificate, Problem
 
-__all__ = ["METADATA", "BanditEnv", "BoxEnv", "FiniteArmEnv", "as_arms", "as_points"]
-
 METADATA: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
 _FIRST_BLOCK = 64

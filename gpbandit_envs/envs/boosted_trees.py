@@ -14,8 +14,6 @@ from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, training_recipe
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 
-__all__ = ["BoostedTrees", "xgboost"]
-
 _ROUNDS = 100
 _SEED = 0  # of the columns that a tree is given; part of the task's definition
 _SEARCH = "python benchmarks/best_known.py XGBoost"

@@ -25,8 +25,6 @@ from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.gp import SE, ActiveDims, Kernel, Matern, Product, Sum, as_kernel
 from gpbandit_envs.offers import ContextOffers, SleepingOffers, Unoffered
 
-__all__ = ["direct_arylation_context", "neurostimulation_context", "pairs", "rkhs_context", "sleeping_arms"]
-
 Combine = Literal["product", "sum"]
 
 

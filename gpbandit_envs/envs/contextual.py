@@ -14,8 +14,6 @@ from gpbandit_envs.envs.episodes import reset_needed
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.offers import Offer, Offers, OfferSequence
 
-__all__ = ["ContextualArmEnv"]
-
 
 class ContextualArmEnv(FiniteArmEnv):
     """A bandit whose steps offer a set of arms each; an action is the index of an arm.

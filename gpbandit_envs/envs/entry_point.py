@@ -16,8 +16,6 @@ from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVe
 from gpbandit_envs.functions.base import ArmFamily
 from gpbandit_envs.functions.time_varying import TimeVaryingArms
 
-__all__ = ["COMMON_ARGUMENTS", "EntryPoint"]
-
 _OPTIONS, _SETTINGS = (
     {name: one for name, one in inspect.signature(takes).parameters.items() if name not in ("self", "recipe")}
     for takes in (composed, BanditEnv.__init__)

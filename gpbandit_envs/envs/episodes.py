@@ -19,8 +19,6 @@ from gpbandit_envs.problem import InitialData, Problem
 if TYPE_CHECKING:
     from gpbandit_envs.envs.bandit import BanditEnv
 
-__all__ = ["Episodes", "Feature", "Stream", "features_of", "keeps_function", "reset_needed"]
-
 Stream = Literal["function", "noise", "cost", "delay", "initial", "context", "drift"]
 _STREAMS: tuple[Stream, ...] = get_args(Stream)
 

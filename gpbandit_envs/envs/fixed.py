@@ -14,18 +14,6 @@ from gpbandit_envs.functions.closed_forms import deceptive as deceptive_formula
 from gpbandit_envs.functions.rkhs import BPE_F1, BPE_F2, BPE_F2_SIDE, Expansion, FixedExpansion
 from gpbandit_envs.gp import as_kernel
 
-__all__ = [
-    "bpe_f1",
-    "bpe_f2",
-    "branin",
-    "cosines",
-    "deceptive",
-    "h1",
-    "hartmann3",
-    "hartmann6",
-    "rosenbrock",
-]
-
 
 def _formula(name: str, noise_std: float, summary: str) -> EntryPoint:
     """The entry point of a closed form: the five differ in name, default noise and what there is to say of them."""

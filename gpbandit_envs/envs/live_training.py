@@ -21,8 +21,6 @@ from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
 from gpbandit_envs.functions.base import BoxFunction, FixedBox
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["BestKnown", "Split", "Training", "TrainingFailed", "TrainingResult", "split", "training_recipe"]
-
 _CACHED_RESULTS = 20_000
 # The split is part of a task's definition: another number would be another environment version.
 _SPLIT = 20231

@@ -12,8 +12,6 @@ from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, training_recipe
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 
-__all__ = ["SoftmaxRegression", "logistic_regression"]
-
 _STEPS = 500
 _TOLERANCE = 1e-4
 

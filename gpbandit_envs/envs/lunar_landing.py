@@ -15,8 +15,6 @@ from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.live_training import BestKnown, Training, training_recipe
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
 
-__all__ = ["LunarController", "lunar_landing"]
-
 # Which terrains are flown over is part of the task's definition: another number would be another version.
 _TERRAINS = 20191
 _LIMIT, _FRAMES_PER_SECOND = 1_000, 50

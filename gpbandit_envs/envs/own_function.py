@@ -18,8 +18,6 @@ from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
 from gpbandit_envs.functions.base import BoxFunction, FixedBox, OnArms, lattice
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["Bounds", "OwnFunction", "as_domain", "best_found", "function_recipe"]
-
 Bounds = Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | Domain
 """A pair (low, high) for each coordinate, such pairs by name, or a `Domain`."""
 

@@ -26,8 +26,6 @@ from gpbandit_envs.noise import GaussianNoise, Noise, TableNoise
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Replicates", "frame_recipe", "table"]
-
 Replicates = Literal["resample", "average", "refuse"]
 """What rows with the same settings are: measurements to draw from, to average with stated noise, or a mistake."""
 

@@ -30,17 +30,6 @@ from gpbandit_envs.noise import ArmNoise, Noise, TableNoise, as_noise
 from gpbandit_envs.offers import Offers
 from gpbandit_envs.problem import Approximation, Knowledge, Problem
 
-__all__ = [
-    "EnvRecipe",
-    "KernelLike",
-    "NoiseLike",
-    "composed",
-    "drawn",
-    "fixed_table",
-    "modelled",
-    "rescale_lengthscales",
-]
-
 _WRONG = ("lengthscale", "variance", "norm", "noise", "sup")
 
 KernelLike = Kernel | Mapping[str, Any] | None

@@ -16,8 +16,6 @@ from gpbandit_envs.functions.base import ArmFamily, lattice
 if TYPE_CHECKING:
     from gpbandit_envs.envs.bandit import BanditEnv
 
-__all__ = ["Picture", "Rendering", "box_points", "draw_rgb", "draw_text"]
-
 _BARS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 72
 _SIZE = (9.6, 4.0)  # inches at 100 dots each

@@ -17,8 +17,6 @@ from gpbandit_envs.gp import SE, Matern, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import as_noise
 
-__all__ = ["bpe_sample", "change_points", "gp_sample", "needle", "rkhs", "tv_gp_sample", "variance_starvation"]
-
 
 @EntryPoint
 def rkhs(

@@ -26,8 +26,6 @@ from gpbandit_envs.gp import SE, Linear, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.noise import TableNoise, as_noise
 
-__all__ = ["TableTask", "fit_linear_ard", "load_scaled", "nasbench101", "table_recipe", "vaccine"]
-
 Scaling = Literal[
     "standardised",
     "by column to [0, 1]",

@@ -17,8 +17,6 @@ from gpbandit_envs.functions.base import ArmFunction, certify_arms
 from gpbandit_envs.functions.time_varying import MeanPath, TimeVaryingArms
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["TimeVaryingArmEnv"]
-
 
 class TimeVaryingArmEnv(FiniteArmEnv):
     """A bandit whose arms have other means at each evaluation; see `BanditEnv` for arguments.

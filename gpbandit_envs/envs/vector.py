@@ -19,8 +19,6 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxF
 from gpbandit_envs.functions.time_varying import TimeVaryingArms
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BanditVectorEnv", "BoxVectorEnv", "FiniteArmVectorEnv"]
-
 _BLOCK = 512  # noise variates drawn ahead for each environment: 2 MB at 512 environments
 
 _FOREVER = 2**62

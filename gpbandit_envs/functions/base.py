@@ -19,26 +19,6 @@ from gpbandit_envs.arguments import as_count, as_number, positive_int
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Certificate
 
-__all__ = [
-    "ArmFamily",
-    "ArmFunction",
-    "BoxFamily",
-    "BoxFunction",
-    "DrawnRows",
-    "FixedArms",
-    "FixedBox",
-    "NearArms",
-    "OnArms",
-    "Rows",
-    "RowsFunction",
-    "RowsLike",
-    "as_rows",
-    "certify_arms",
-    "even_arms",
-    "lattice",
-    "set_apart",
-]
-
 # The scrambling is part of the arm set's definition: another number would be another environment version.
 _SOBOL_SCRAMBLE = 20111
 _MOST_SHARE = 0.8

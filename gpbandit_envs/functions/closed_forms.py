@@ -16,8 +16,6 @@ from jaxtyping import Float
 from gpbandit_envs.functions.base import BoxFamily, BoxFunction, FixedBox
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["FORMULAS", "H1_FORMS", "MOST_SHIFT", "ClosedForm", "Formula", "Shifted", "deceptive"]
-
 Points = Float[np.ndarray, "n d"]
 Values = Float[np.ndarray, " n"]
 

@@ -14,8 +14,6 @@ from gpbandit_envs.gp.features import draw_fourier_sample
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
 
-__all__ = ["EXACT_LIMIT", "GPSampleArms", "GPSampleBox"]
-
 EXACT_LIMIT = 5_000
 """Largest arm set sampled exactly: the Cholesky factor costs A^3 / 3 flops once and 8 A^2 bytes (200 MB here)."""
 

@@ -23,8 +23,6 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms, l
 from gpbandit_envs.gp.kernels import SE, Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
 
-__all__ = ["InterpolatedArms", "fitted_lengthscale"]
-
 _NUGGET = 1e-10  # on the diagonal, and 1e-5 to 1e5 for the lengthscale: the defaults of scikit-learn's regressor,
 _SHORTEST, _LONGEST = 1e-5, 1e5  # with which the functions of Li and Scarlett (2022) are drawn
 

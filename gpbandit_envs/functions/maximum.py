@@ -24,8 +24,6 @@ from scipy.optimize import minimize
 from gpbandit_envs.functions.optima import Found, key_of, recall, remember
 from gpbandit_envs.problem import Certificate
 
-__all__ = ["Smooth", "certify_smooth"]
-
 _REVISION = 1  # of this search: raised whenever it finds anything else
 _BUDGET = 150_000  # cells of one level beyond which the search stops, with the tolerance it has reached
 _COARSE = 1_024  # cells to start from, about

@@ -31,8 +31,6 @@ from gpbandit_envs.arguments import positive_number
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, certify_arms
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern
 
-__all__ = ["NeedleArms", "NeedleShape", "log_spectral_density"]
-
 _NODES = 256
 _FAR = 400.0  # B r beyond which the quadrature oscillates too fast to follow and |g| < 1e-12
 _CHUNK = 4_096

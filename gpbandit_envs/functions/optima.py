@@ -20,8 +20,6 @@ import numpy as np
 
 from gpbandit_envs.atomic import written_whole
 
-__all__ = ["FILE", "Found", "key_of", "recall", "recording", "remember", "write"]
-
 FILE = Path(__file__).with_name("optima.json")
 
 Found = tuple[float, tuple[float, ...], float, bool]

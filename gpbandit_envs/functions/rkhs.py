@@ -21,8 +21,6 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxF
 from gpbandit_envs.functions.maximum import certify_smooth
 from gpbandit_envs.gp.kernels import SE, Kernel, Matern
 
-__all__ = ["BPE_F1", "BPE_F2", "BPE_F2_SIDE", "Expansion", "FixedExpansion", "RKHSArms", "RKHSBox", "draw_expansion"]
-
 _CHUNK = 65_536  # arms evaluated at once: (65536, m) kernel entries, 16 MB at m = 32
 
 

@@ -19,8 +19,6 @@ from gpbandit_envs.functions.base import ArmFamily, ArmFunction
 from gpbandit_envs.functions.gp_draws import EXACT_LIMIT, GPSampleArms
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["ChangePointArms", "DriftingGP", "MeanPath", "TimeVaryingArms"]
-
 _BLOCK = 64
 
 

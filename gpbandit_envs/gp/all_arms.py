@@ -24,8 +24,6 @@ from jaxtyping import Float
 
 from gpbandit_envs.gp.compiled import compiled
 
-__all__ = ["AllArms"]
-
 _ROWS = 4  # of BKB's pulls on Abalone, 90 % are of the last two arms, 92 % of the last four or the last sixteen
 _BYTES = 2**24
 

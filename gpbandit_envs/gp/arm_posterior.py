@@ -18,8 +18,6 @@ from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import whitened
 
-__all__ = ["ArmPosterior", "Covariance", "LookAhead", "RowsAhead"]
-
 _SPARE = 32
 
 Covariance = Callable[[Int[np.ndarray, " p"], Int[np.ndarray, " q"] | None], Float[np.ndarray, "p q"]]

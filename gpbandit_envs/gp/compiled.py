@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["compiled", "few_combinations", "has_compiler", "loading_seconds"]
-
 _BLOCK = 2**16  # numbers of the matrix that are read once and then used from the processor's cache: 512 KB
 
 

@@ -28,8 +28,6 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
-__all__ = ["DriftingPosterior"]
-
 _FORGOTTEN = 1e-18  # of the prior variance: what all rows that are left out could change is below rounding
 _SPARE = 64
 

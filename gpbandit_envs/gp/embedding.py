@@ -38,8 +38,6 @@ from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower, whitened
 
-__all__ = ["AmbiguousRankError", "Change", "Embedding", "together"]
-
 _CLEAR, _DEPENDENT = 1e-8, 1e-14
 # Signs of a change; see `Change`. Of an arm that joins or leaves the second row alone changes what pulls can reduce.
 _NONE, _FALL = np.zeros(0), np.array([-1.0])

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["HELPERS", "add_one", "norms_and_variances", "pull_one", "remove_one", "weights"]
-
 
 def _times(M: Any, x: Any) -> Any:
     """`M x`."""

@@ -39,8 +39,6 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.pulled_rows import PulledRows
 
-__all__ = ["ExactPosterior"]
-
 _ROOM = 64  # whitened rows for which there is room from the beginning
 _RESERVED = 2**26  # bytes of address space for whitened rows; np.empty commits only what is written
 _COLUMNS = 2**13

@@ -12,8 +12,6 @@ from jaxtyping import Float
 
 from gpbandit_envs.gp.kernels import SE, ActiveDims, Kernel, Matern, Product, RationalQuadratic, Scale, Sum
 
-__all__ = ["FourierSample", "draw_fourier_sample"]
-
 _CHUNK = 8_192  # points evaluated at once: (8192, m) cosines, 128 MB at m = 2048
 
 

@@ -12,8 +12,6 @@ from jaxtyping import Float, Int
 from gpbandit_envs.gp.compiled import few_combinations, has_compiler
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = ["KernelRows", "as_bytes", "products"]
-
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _CHUNK_BYTES = 2**28
 _KEEP_BYTES = 2**26

@@ -24,8 +24,6 @@ from gpbandit_envs.gp.kernels import (
 )
 from gpbandit_envs.gp.kernels.base import as_lengthscale
 
-__all__ = ["SklearnKernel", "as_kernel"]
-
 _BASE: dict[str, tuple[Callable[..., Kernel], frozenset[str]]] = {
     "se": (SE, frozenset({"lengthscale"})),
     "matern": (Matern, frozenset({"lengthscale", "nu"})),

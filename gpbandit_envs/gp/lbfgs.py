@@ -9,8 +9,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import OptimizeResult, minimize
 
-__all__ = ["minimise_within"]
-
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 

@@ -16,8 +16,6 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["leave_one_out"]
-
 
 def leave_one_out(
     kernel: Kernel,

@@ -9,15 +9,6 @@ from scipy.linalg.lapack import dpotrf, dpstrf
 
 from gpbandit_envs.gp.kernels import Kernel
 
-__all__ = [
-    "FactorisationError",
-    "jittered_cholesky",
-    "low_rank_root",
-    "pivoted_cholesky",
-    "solve_lower",
-    "whitened",
-]
-
 _MAX_JITTER = 1e-4
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -23,8 +23,6 @@ from jaxtyping import Float
 
 from gpbandit_envs.arguments import LEAST
 
-__all__ = ["Observations"]
-
 
 @dataclass(frozen=True)
 class Observations:

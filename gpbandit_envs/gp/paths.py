@@ -26,8 +26,6 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["SamplePath", "draw_path"]
-
 
 @dataclass(frozen=True)
 class SamplePath:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["Block", "PulledRows"]
-
 _SPARE, _LONG, _TAIL = 64, 1.25, 16
 
 

@@ -18,8 +18,6 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["GPRegression"]
-
 _ROWS, _NUMBERS = 256, 2**16  # query points at a time where all have more covariances than this
 _ROUNDING = 1e-9  # of the prior variance, more than rounding takes off a variance
 

@@ -31,8 +31,6 @@ from gpbandit_envs.gp.kernel_rows import products
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import whitened
 
-__all__ = ["SketchedArmPosterior"]
-
 _GUARD_VARIANCE, _GUARD_NORM, _GUARD_MEAN = 1e-10, 1e-9, 1e-9
 _GUARDED, _GUARDED_ARMS = 4, 8
 _CHECK_AFTER, _MEAN_AFTER, _REFRESH_AFTER = 8, 16, 500

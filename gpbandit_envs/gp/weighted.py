@@ -16,8 +16,6 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
-__all__ = ["WeightedPosterior"]
-
 
 class WeightedPosterior(ArmPosterior):
     """The exact posterior given weighted pulls, computed anew whenever the weights change.

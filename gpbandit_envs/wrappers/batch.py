@@ -14,8 +14,6 @@ from gpbandit_envs.channels import Channel
 from gpbandit_envs.envs.bandit import BanditEnv, as_arms, as_points
 from gpbandit_envs.problem import Problem
 
-__all__ = ["BatchFeedback"]
-
 
 class BatchFeedback(gym.Wrapper[dict[str, Any], np.ndarray, Any, Any], RecordConstructorArgs):
     """One step evaluates `q` actions, in order, and returns their feedback together.

@@ -16,8 +16,6 @@ from gpbandit_envs.delays import Delay
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.wrappers.batch import BatchFeedback
 
-__all__ = ["DelayedFeedback"]
-
 _COUNTERS = 2**53  # bound of the counters' spaces; the integers up to it are exact in float64 too
 
 

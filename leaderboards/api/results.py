@@ -31,8 +31,6 @@ from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.work.schedule import RunReport
 
-__all__ = ["TRACE", "Results"]
-
 TRACE = ("t", "reward", "mean", "regret", "inference_regret", "batch", "cost")
 """Columns of a trace that every run has; a box has `action_0`, ... besides, finite arms `action`."""
 

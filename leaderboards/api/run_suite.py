@@ -34,8 +34,6 @@ from leaderboards.work.executors import Workforce
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
 from leaderboards.work.schedule import RunReport, play_suite, shard
 
-__all__ = ["SuiteAgent", "SuiteLike", "as_suite", "asked_for", "play_asked", "run_suite"]
-
 _log = logging.getLogger("gpbandit")
 
 

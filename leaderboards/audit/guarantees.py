@@ -24,19 +24,6 @@ from leaderboards.score.summary import Summary
 from leaderboards.store.kept import KeptAudit
 from leaderboards.store.store import Store
 
-__all__ = [
-    "Cell",
-    "GuaranteeBoard",
-    "GuaranteeRow",
-    "Price",
-    "ValidList",
-    "ValidRow",
-    "guarantee_board",
-    "guarantee_rows",
-    "kept_words",
-    "price_of",
-]
-
 _DRAWS = 2_000
 _NAMED = 3
 """Most tasks that a reason names."""

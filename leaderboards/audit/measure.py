@@ -25,17 +25,6 @@ from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.problem import Approximation, Problem
 
-__all__ = [
-    "ALPHA",
-    "BAND_COLUMNS",
-    "SKETCH_COLUMNS",
-    "band_violations",
-    "guarantee_status",
-    "held_bytes",
-    "informative",
-    "sketch_accuracy",
-]
-
 BAND_COLUMNS = ("violations", "required_scaling", "half_width")
 """Arms whose mean is outside the band; the smallest scaling of the band that covers every mean; largest half-width."""
 

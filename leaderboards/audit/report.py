@@ -25,16 +25,6 @@ from leaderboards.score.statistics import Interval, mean_interval, proportion
 from leaderboards.score.summary import Summary
 from leaderboards.store.store import Store
 
-__all__ = [
-    "AuditError",
-    "AuditReport",
-    "BandReport",
-    "SketchReport",
-    "audit_band",
-    "audit_reports",
-    "band_report",
-]
-
 Named = str | tuple[str, Mapping[str, Any]]
 
 

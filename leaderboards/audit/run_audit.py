@@ -27,8 +27,6 @@ from leaderboards.score.theory import MOST_PULLS, bound_at
 from leaderboards.store.kept import BandFacts
 from leaderboards.verify.verify import compare
 
-__all__ = ["CHECKPOINTS", "SAMPLED", "Audit", "AuditFacts", "ReplayError", "RunAudit", "audit_run"]
-
 CHECKPOINTS = 30
 """Default number of checkpoints of a run."""
 

@@ -30,16 +30,6 @@ from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_tab
 from leaderboards.store.store import AUDITS, Store, StoreError
 from leaderboards.work.executors import in_processes
 
-__all__ = [
-    "AuditOutcome",
-    "AuditStore",
-    "AuditWatcher",
-    "audit_runs",
-    "keep_audit",
-    "kept_audits",
-    "measured_throughout",
-]
-
 _SCHEMA = 2
 _METADATA = b"gpbandit-audit"
 _FACTS = TypeAdapter(AuditFacts)

@@ -27,20 +27,6 @@ import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a co
 
 from leaderboards.score.statistics import clopper_pearson
 
-__all__ = [
-    "FEWEST",
-    "NEAR",
-    "SIGNIFICANCE",
-    "Category",
-    "Count",
-    "Verdict",
-    "is_near_limit",
-    "judge",
-    "least_held",
-    "most_confirmed",
-    "most_violated",
-]
-
 SIGNIFICANCE = 0.05
 """Of the limit of confirmation, and of refutation over all tasks together."""
 

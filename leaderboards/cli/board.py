@@ -35,8 +35,6 @@ from leaderboards.verify.choose import sample
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.work.executors import LocalExecutor
 
-__all__ = ["app"]
-
 _DIFFERS = 1
 _ROOT = Path(__file__).resolve().parents[2]
 

@@ -26,34 +26,6 @@ from gpbandit_envs.code_digest import is_importable
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
 
-__all__ = [
-    "AgentLike",
-    "EnvLike",
-    "build_agent",
-    "build_env",
-    "check_as_made",
-    "check_env_ref",
-    "describe_agent",
-    "describe_env",
-    "env_arguments",
-    "env_spec",
-    "given_agent",
-    "horizon_of",
-    "is_findable",
-    "is_own_env",
-    "layers",
-    "load_class",
-    "load_plugins",
-    "loaded_agent",
-    "missing_extra",
-    "named_agents",
-    "named_code",
-    "not_here",
-    "pinned",
-    "preload_modules",
-    "to_plain_dict",
-]
-
 _OWN_AGENTS = "agents."  # begins the entry points of this project's agents
 _MADE = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)  # from the inside out
 

@@ -37,8 +37,6 @@ from leaderboards.play.build import build_agent, load_plugins
 from leaderboards.play.processor import ONE_THREAD
 from leaderboards.play.spec import Ref
 
-__all__ = ["IsolatedAgent", "can_confine", "confine"]
-
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, of one number on every architecture
 _VERSION, _BENEATH, _NO_NEW_PRIVS = 1, 1, 38
 # Reading a folder's list of names is not among the rights that are taken away: an import does so.

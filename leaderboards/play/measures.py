@@ -21,23 +21,6 @@ from jaxtyping import Float, Int, Num
 from gpbandit_envs.arguments import LARGEST
 from gpbandit_envs.channels import Channel, WorkerClock
 
-__all__ = [
-    "COLUMNS",
-    "CURVES",
-    "WORKERS",
-    "RunColumns",
-    "batch_lengths",
-    "batches_so_far",
-    "completion_times",
-    "cumulative",
-    "has_batches",
-    "inference_regret",
-    "simple_regret",
-    "simulated_time",
-    "timed",
-    "workers_of",
-]
-
 COLUMNS = ("regret", "inference_regret", "batch", "policy_seconds", "cost")
 """Columns of a trace from which all of this is computed."""
 

@@ -18,8 +18,6 @@ from gpbandit_envs.problem import Certificate, Problem
 from leaderboards.play.build import is_own_env
 from leaderboards.play.protocol_checks import ENVIRONMENT, EnvError, at, check_fact, check_means
 
-__all__ = ["MEAN_GAP", "Oracle"]
-
 MEAN_GAP = "mean_gap"
 """Name of the fact in a record."""
 

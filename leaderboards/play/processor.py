@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController, threadpool_info
 
-__all__ = ["ONE_THREAD", "are_portable", "loops", "one_blas_thread", "portable_environment"]
-
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 """Variables with which a new process computes in one thread: sums keep their order, parallel runs do not compete."""
 

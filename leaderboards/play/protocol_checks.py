@@ -24,25 +24,6 @@ from gpbandit_envs.channels import Channel, as_channel
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 
-__all__ = [
-    "AGENT",
-    "ENVIRONMENT",
-    "EnvError",
-    "IncompatibleError",
-    "RunTimeout",
-    "at",
-    "check_fact",
-    "check_means",
-    "check_offer",
-    "check_step",
-    "incompatibility",
-    "inside_feedback",
-    "raised_by",
-    "stated_with",
-    "unfit_for",
-    "words_of",
-]
-
 # For each need, how an agent states it in a suite, by the name of its argument.
 _EXAMPLES: Mapping[Need, Mapping[str, str]] = {
     "kernel": {"kernel": 'kernel = { name = "se", lengthscale = 1.0 }'},

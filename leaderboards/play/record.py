@@ -18,21 +18,6 @@ from gpbandit_envs.datasets.errors import DataError, FetchError
 from leaderboards.play.spec import LONGEST_NAME, RunSpec
 from leaderboards.text import visible
 
-__all__ = [
-    "TRACE_COLUMNS",
-    "InstanceData",
-    "RunRecord",
-    "Saved",
-    "Saving",
-    "Status",
-    "Text",
-    "Trace",
-    "Watch",
-    "Watcher",
-    "data_reason",
-    "lacks_data",
-]
-
 Text = Annotated[str, AfterValidator(visible)]
 """Text that is shown; what cannot be seen in it is written as escapes."""
 

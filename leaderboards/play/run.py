@@ -61,22 +61,6 @@ from leaderboards.play.protocol_checks import (
 from leaderboards.play.record import InstanceData, RunRecord, Saved, Saving, Trace, Watch, data_reason
 from leaderboards.play.spec import RunSpec, describe, env_seed, generator
 
-__all__ = [
-    "NO_OPTIMUM",
-    "NO_REGRET",
-    "Loop",
-    "begin",
-    "instance_data",
-    "instance_env",
-    "policy_clock",
-    "reason_of",
-    "run",
-    "run_on",
-    "run_spec",
-    "stated_problem",
-    "why_no_regret",
-]
-
 NO_REGRET = (
     "no regret can be computed, only rewards are known: the environment tells neither its `optimum` and "
     '`mean(actions)` nor info["oracle"] with "mean" and "regret"'

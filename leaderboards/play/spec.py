@@ -24,20 +24,6 @@ from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import OWN
 from leaderboards.text import visible
 
-__all__ = [
-    "LONGEST_NAME",
-    "MOST_RUNS",
-    "Ref",
-    "RunSpec",
-    "canonical_json",
-    "describe",
-    "env_seed",
-    "generator",
-    "keyed",
-    "stream",
-    "task_key",
-]
-
 LONGEST_NAME = 200
 """Most characters of a label or of a column's name, which stands in hundreds of places of the pages."""
 

@@ -35,25 +35,6 @@ from leaderboards.play.build import build_agent, build_env, check_env_ref, pinne
 from leaderboards.play.record import Text, data_reason
 from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, task_key
 
-__all__ = [
-    "AgentEntry",
-    "AuditPlan",
-    "EnvironmentEntry",
-    "Suite",
-    "SuiteError",
-    "SuiteTask",
-    "build_environments_once",
-    "expanded",
-    "further",
-    "load_suite",
-    "not_in_suite",
-    "parse_suite",
-    "source_of",
-    "suite_folder",
-    "suite_names",
-]
-
-
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
 _LATER = ("tuned", "members", "kernels", "audit")

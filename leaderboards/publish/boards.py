@@ -21,21 +21,6 @@ from leaderboards.store.store import Store
 from leaderboards.store.union import Joined, noted, write_note
 from leaderboards.verify.fingerprint import fingerprint
 
-__all__ = [
-    "BOARD",
-    "Board",
-    "board",
-    "board_folder",
-    "board_names",
-    "board_of",
-    "board_parts",
-    "note_board",
-    "open_results",
-    "pack_board",
-    "rivals_of",
-    "with_board",
-]
-
 BOARD = "board"
 """Stands for the board of the package that has the suite."""
 

@@ -27,8 +27,6 @@ from leaderboards.verify.verify import SETTLED, Verdict, judged, other_instance,
 from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["AUDIT_TOLERANCE", "check_board", "other_audit", "renew", "renew_unchanged"]
-
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
 AUDIT_TOLERANCE = 1e-3

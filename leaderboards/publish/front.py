@@ -35,8 +35,6 @@ from leaderboards.show.table import Row
 from leaderboards.store.intact import own_folder
 from leaderboards.work.executors import in_processes
 
-__all__ = ["build_front"]
-
 _SHOWN = 10
 
 

@@ -41,8 +41,6 @@ from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.schedule import run_missing
 
-__all__ = ["LEADERS", "LEVEL", "Holdout", "HoldoutRow", "play_holdout", "worse"]
-
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
 

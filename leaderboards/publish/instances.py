@@ -7,8 +7,6 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.run import instance_env
 from leaderboards.play.suite import Suite
 
-__all__ = ["suite_optima"]
-
 
 def suite_optima(suite: Suite) -> dict[str, optima.Found]:
     """The maxima of those functions of a suite that are searched, by `gpbandit_envs.functions.optima.key_of`."""

@@ -34,8 +34,6 @@ from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import EnvironmentEntry, Suite, SuiteError
 
-__all__ = ["Fit", "family_kernels", "fit_kernel", "suite_kernels"]
-
 _QUANTILE = 0.25
 _ROWS, _ROWS_ALONE = 250, 500
 _LEAST_NOISE = 0.01

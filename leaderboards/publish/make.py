@@ -36,8 +36,6 @@ from leaderboards.verify.verify import other_instance
 from leaderboards.work.executors import Executor, LocalExecutor, Workforce
 from leaderboards.work.schedule import play_suite, run_missing
 
-__all__ = ["KEEPER", "audit_near_limit", "file_names", "make_board", "near_limit", "play_board", "write_board"]
-
 KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
 

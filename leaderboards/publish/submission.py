@@ -45,8 +45,6 @@ from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_since
 from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
 
-__all__ = ["LIST", "Submission", "accept", "faults", "make_submission", "open_submission", "same_on_board"]
-
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _SCHEMA = 1

@@ -22,8 +22,6 @@ from leaderboards.score.statistics import (
 )
 from leaderboards.score.summary import Summary
 
-__all__ = ["PairedComparison", "compare", "compare_overall", "compare_with"]
-
 
 @dataclass(frozen=True)
 class PairedComparison:

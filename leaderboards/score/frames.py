@@ -33,19 +33,6 @@ from leaderboards.score.statistics import (
     stratified_means,
 )
 
-__all__ = [
-    "OverallRanking",
-    "TaskRanking",
-    "complete",
-    "overall_frame",
-    "overall_ranking",
-    "rank",
-    "rank_task",
-    "ranked_among",
-    "ranks_frame",
-    "tested",
-]
-
 _SEED = 20_260_101  # of random flips and exchanges: the same scores give the same ranking
 _COLUMNS = ("env", "agent", "repetition", "value")
 

@@ -26,39 +26,6 @@ import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a co
 import scipy.special
 from jaxtyping import Bool, Float, Int, Real
 
-__all__ = [
-    "ALPHA",
-    "LEAST_BLOCKS",
-    "LEVEL",
-    "FlipTest",
-    "Interval",
-    "Ranking",
-    "Slope",
-    "bounded_interval",
-    "clopper_pearson",
-    "flip_test",
-    "improvements",
-    "iqm",
-    "levelled",
-    "loglog_slope",
-    "mean_band",
-    "mean_interval",
-    "mean_intervals",
-    "paired_difference",
-    "performance_profile",
-    "proportion",
-    "quantile_intervals",
-    "rank",
-    "ratio_interval",
-    "repetitions_needed",
-    "score_band",
-    "score_interval",
-    "score_intervals",
-    "sign_patterns",
-    "stratified_mean",
-    "stratified_means",
-]
-
 LEVEL = 0.95
 """Coverage of intervals."""
 ALPHA = 0.05

@@ -21,8 +21,6 @@ from leaderboards.show.charts import difference_chart
 from leaderboards.show.format import NONE, signed, sort_key
 from leaderboards.show.shared import Site
 
-__all__ = ["comparison_data", "comparison_page", "script_file"]
-
 _BUDGET = 5_000  # characters of numbers in the charts of one pair
 _MIDDLE, _HALF = 55.0, 50.0  # of a drawing of a difference, as the template has it
 _FIRST, _SECOND = "{first}", "{second}"  # where the script puts the names of the pair

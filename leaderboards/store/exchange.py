@@ -39,8 +39,6 @@ from leaderboards.store.store import AUDITS, Store, best, by_file
 from leaderboards.store.union import noted, write_note
 from leaderboards.text import visible
 
-__all__ = ["MergeResult", "add", "check_members", "copy_audits", "merge", "pack"]
-
 _LIST = "submission.json"
 _SUITE = "suite.json"
 _SCHEMA = 1

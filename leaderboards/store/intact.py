@@ -24,20 +24,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "MOST_JSON",
-    "MOST_VALUES",
-    "SealError",
-    "StoreError",
-    "check_parquet",
-    "open_json",
-    "own_folder",
-    "read_limited",
-    "seal_json",
-    "seal_parquet",
-    "set_aside",
-]
-
 MOST_JSON = 2**26
 MOST_VALUES = 2**27
 

@@ -21,8 +21,6 @@ from leaderboards.play.measures import COLUMNS, CURVES, RunColumns
 from leaderboards.play.record import TRACE_COLUMNS, Text
 from leaderboards.play.spec import RunSpec
 
-__all__ = ["CLOCK", "KEPT", "MOST_KEPT", "BandFacts", "KeptAudit", "KeptRun", "keep", "kept_times", "trace_digest"]
-
 KEPT = tuple(CURVES)
 """Metrics of `leaderboards.score.metrics` that are kept along t; the others follow from these, or need the trace."""
 

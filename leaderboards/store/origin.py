@@ -17,8 +17,6 @@ from gpbandit_envs.version import __version__
 from leaderboards.play.processor import loops
 from leaderboards.play.record import Text
 
-__all__ = ["Machine", "Origin", "Stored", "origin"]
-
 _LIBRARIES = ("numpy", "scipy", "gymnasium", "pandas", "pyarrow")
 # What policies and environments of extras compute with.
 _OF_EXTRAS = ("botorch", "gpytorch", "optuna", "scikit-learn", "torch", "xgboost", "xgboost-cpu")

@@ -23,18 +23,6 @@ from leaderboards.store.intact import StoreError, open_json, read_limited, seal_
 from leaderboards.store.run_file import RunEntry, first_error
 from leaderboards.text import visible
 
-__all__ = [
-    "MANIFEST",
-    "Manifest",
-    "Provenance",
-    "PublishedFile",
-    "Source",
-    "TrustLevel",
-    "parse_manifest",
-    "read_manifest",
-    "write_manifest",
-]
-
 MANIFEST = "manifest.json"
 _SCHEMA = 1
 

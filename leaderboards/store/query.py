@@ -10,8 +10,6 @@ from leaderboards.store.kept import KEPT
 from leaderboards.store.run_file import TRACE
 from leaderboards.store.store import Store
 
-__all__ = ["QueryError", "query"]
-
 _LISTS = """
 CREATE VIEW {view} AS
 SELECT runs.* EXCLUDE (path), {lists}

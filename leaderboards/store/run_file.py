@@ -40,30 +40,6 @@ from leaderboards.store.kept import KEPT, KeptAudit, KeptRun, keep
 from leaderboards.store.origin import Origin, Stored, origin
 from leaderboards.text import visible
 
-__all__ = [
-    "SUBMITTED",
-    "SUFFIX",
-    "TRACE",
-    "FileError",
-    "NewerFileError",
-    "Row",
-    "RunEntry",
-    "content_of",
-    "entries_of",
-    "entry_table",
-    "first_error",
-    "open_table",
-    "read_kept",
-    "read_runs",
-    "read_traced",
-    "read_traces",
-    "results_in",
-    "row_of",
-    "rows_in",
-    "write_rows",
-    "write_table",
-]
-
 SUFFIX = ".parquet"
 TRACE = "trace_"
 """Begins the names of the columns of traces."""

@@ -22,8 +22,6 @@ from leaderboards.store.run_file import Row, RunEntry
 from leaderboards.store.store import Store
 from leaderboards.text import visible
 
-__all__ = ["Joined", "noted", "write_note"]
-
 _NOTE = "against.json"
 
 _log = logging.getLogger("gpbandit")

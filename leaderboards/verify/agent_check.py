@@ -17,8 +17,6 @@ from agents import AgentCheckError, check_agent
 from leaderboards.play.build import build_agent
 from leaderboards.play.spec import Ref, RunSpec
 
-__all__ = ["protocol_breach", "protocol_breaches"]
-
 _SECONDS = 5.0  # of which one is for imports; what takes longer is told by its runs
 
 

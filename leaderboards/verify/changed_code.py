@@ -12,8 +12,6 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import imported_files, module_root
 
-__all__ = ["changed_agents", "changed_since"]
-
 
 def changed_agents(store: Store, specs: Iterable[RunSpec]) -> list[str]:
     """A sentence for each file of agents that is younger than done runs of theirs among `specs`, by its date.

@@ -11,8 +11,6 @@ import numpy as np
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 
-__all__ = ["choose", "drawn", "sample"]
-
 
 def choose(store: Store, rows: Sequence[str] = ()) -> list[str]:
     """Keys of the done runs that `rows` name, or of all.

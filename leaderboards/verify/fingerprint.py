@@ -21,8 +21,6 @@ from pathlib import Path
 import agents
 from leaderboards.play.spec import Ref
 
-__all__ = ["PROJECT", "fingerprint", "imported_files", "module_root"]
-
 PROJECT = ("agents", "gpbandit_envs", "leaderboards")
 """Names of the packages of this project."""
 

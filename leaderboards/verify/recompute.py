@@ -19,8 +19,6 @@ from leaderboards.play.record import InstanceData
 from leaderboards.play.run import instance_data, stated_problem
 from leaderboards.play.spec import RunSpec, env_seed
 
-__all__ = ["RECOMPUTED", "Recomputed", "recompute"]
-
 RECOMPUTED = ("t", "reward", "mean", "regret", "cost")
 """Columns of a trace that follow from the actions."""
 

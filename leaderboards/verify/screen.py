@@ -33,8 +33,6 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 
-__all__ = ["LEVEL", "Screened", "chance", "first_choices", "screen", "screened", "tail"]
-
 LEVEL = 1e-3
 """Probability with which any honest agent among those screened is flagged, at most."""
 

@@ -42,26 +42,6 @@ from leaderboards.verify.recompute import RECOMPUTED, recompute
 from leaderboards.work.executors import Executor
 from leaderboards.work.schedule import run_missing
 
-__all__ = [
-    "FEWEST",
-    "MARGIN",
-    "NOT_HERE",
-    "SETTLED",
-    "TOLERANCE",
-    "Level",
-    "Verdict",
-    "compare",
-    "judged",
-    "other_instance",
-    "otherwise_ended",
-    "parted_after",
-    "parting",
-    "played_again",
-    "played_portably",
-    "settled",
-    "verify",
-]
-
 TOLERANCE = 1e-5
 """Relative and absolute tolerance where another CPU or another library build may round differently.
 

@@ -37,18 +37,6 @@ from gpbandit_envs.code_digest import is_installed
 from leaderboards.play.record import Saved
 from leaderboards.store.origin import Origin, origin
 
-__all__ = [
-    "DEFAULT_EVERY",
-    "Checkpoint",
-    "SourceError",
-    "first_changed_file",
-    "key_file",
-    "sign",
-    "snapshot_modules",
-    "sources",
-    "unsign",
-]
-
 DEFAULT_EVERY = 120.0
 _LEAST_RATIO = 20.0  # seconds of play for a second of saving, so that large states cost 5 % at most
 _KNOWN = frozenset({"agents", "gpbandit_envs", "leaderboards", "gymnasium"}) | sys.stdlib_module_names

@@ -14,8 +14,6 @@ from leaderboards.play.record import RunRecord
 from leaderboards.work.executors import Ending, Executor, ExecutorError
 from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, play_job
 
-__all__ = ["DaskExecutor"]
-
 _PATIENCE_SECONDS = 60.0  # how long a Dask scheduler that went away is waited for
 _CONNECT_SECONDS = 5.0
 _IDLE_SECONDS = 10.0  # without any worker at a scheduler, before we say so

@@ -24,17 +24,6 @@ from leaderboards.play.processor import ONE_THREAD, portable_environment
 from leaderboards.play.record import RunRecord
 from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, can_interrupt, play_job
 
-__all__ = [
-    "EXECUTORS",
-    "Ending",
-    "Executor",
-    "ExecutorError",
-    "LocalExecutor",
-    "SerialExecutor",
-    "Workforce",
-    "in_processes",
-]
-
 EXECUTORS = ("serial", "local", "dask")
 
 T = TypeVar("T")

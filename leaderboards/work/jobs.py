@@ -32,18 +32,6 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
 
-__all__ = [
-    "DEFAULT_LIMITS",
-    "DEFAULT_TIMEOUT",
-    "TRIES",
-    "Job",
-    "Limits",
-    "can_interrupt",
-    "play_job",
-    "read_progress",
-    "registrations",
-]
-
 TRIES = 3
 DEFAULT_TIMEOUT = 86_400.0
 """Seconds that a run may take if nothing else is said, a day: a run that hangs ends, and none that works."""

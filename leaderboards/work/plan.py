@@ -17,8 +17,6 @@ from leaderboards.play.suite import build_environments_once
 from leaderboards.store.store import Store
 from leaderboards.work.schedule import RunTimes, missing
 
-__all__ = ["Plan", "plan"]
-
 
 @dataclass(frozen=True)
 class Plan:

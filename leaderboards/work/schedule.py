@@ -21,8 +21,6 @@ from leaderboards.text import duration
 from leaderboards.work.executors import Executor, Workforce
 from leaderboards.work.jobs import TRIES, Job, read_progress, registrations
 
-__all__ = ["RunReport", "RunTimes", "missing", "play_suite", "run_missing", "shard"]
-
 _JOB_SECONDS = 1.0
 _LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
 _JOB_RUNS = 500

@@ -34,8 +34,6 @@ from gpbandit_envs.noise import ArmNoise, BoundedNoise, GaussianNoise, Noise, St
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.measure import guarantee_status
 
-__all__ = ["CONTROLS", "ROWS", "Case", "Count", "Row", "build", "case", "count", "play", "regret_bound", "run"]
-
 Means = Literal["ball", "prior", "drifting"]
 Pulls = Literal["worst", "own"]
 

@@ -42,8 +42,6 @@ from leaderboards.work.executors import SerialExecutor
 from tests.datasets import toy
 from tests.faults.disk import FAULTS, Died, Disk, Fault
 
-__all__ = ["COMMANDS", "Command", "Said", "disturb", "gpbandit", "operations"]
-
 _INTERRUPTED = 130
 SUITE = """
 name = "tiny"

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-__all__ = ["FAULTS", "Died", "Disk", "Fault"]
-
 
 class Died(BaseException):
     """The process is dead: nothing that it does from here on reaches the disk."""

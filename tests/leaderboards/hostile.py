@@ -18,8 +18,6 @@ from leaderboards.store.run_file import _ENTRY, write_table
 from leaderboards.store.store import Store
 from tests.leaderboards.folders import record
 
-__all__ = ["CANARY", "ENV", "archive", "results_file", "rewrite"]
-
 ENV = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
 
 CANARY = (

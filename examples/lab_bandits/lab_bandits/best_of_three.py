@@ -7,8 +7,6 @@ import numpy as np
 from agents import Action, Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs import Problem
 
-__all__ = ["BestOfThree"]
-
 
 class BestOfThree(Agent):
     """Draw three arms at random and pull the one of largest empirical mean; an arm never pulled counts as the best."""

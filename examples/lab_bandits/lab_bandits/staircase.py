@@ -10,8 +10,6 @@ import numpy as np
 
 from gpbandit_envs import Problem
 
-__all__ = ["Staircase"]
-
 
 class Staircase(gym.Env[int, Any]):
     """Arms on a line whose means are steps of random height; noise is Gaussian.

@@ -22,18 +22,6 @@ from gpbandit_envs.arguments import as_number, positive_number, shown
 from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = [
-    "HYPER_PRIORS",
-    "Flat",
-    "Gamma",
-    "HyperPrior",
-    "LogNormal",
-    "LogPosterior",
-    "Prior",
-    "as_hyper_prior",
-    "as_prior",
-]
-
 
 class Prior(ABC):
     """A density of `theta = log x`."""

@@ -21,8 +21,6 @@ from gpbandit_envs.gp.hyperparameters.density import HyperPrior, LogPosterior
 from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.hyperparameters.map import standard_start, standardised
 
-__all__ = ["Chain", "hmc", "sample_hyperparameters"]
-
 LogDensity = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """`log pi(theta)` up to a constant, and its gradient."""
 Walls = tuple[np.ndarray, np.ndarray]

@@ -17,8 +17,6 @@ from gpbandit_envs.gp.kernels import SE, Kernel, Matern, Scale, Stationary
 from gpbandit_envs.gp.linalg import FactorisationError, jittered_cholesky, solve_lower
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["FAMILIES", "Hyperparameters", "LogMarginalLikelihood", "as_family"]
-
 _LOG_2PI = float(np.log(2 * np.pi))
 
 FAMILIES: Mapping[str, Callable[[tuple[float, ...]], Stationary]] = MappingProxyType(

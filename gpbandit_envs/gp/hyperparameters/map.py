@@ -14,8 +14,6 @@ from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations
 
-__all__ = ["MAPEstimate", "isotropic_estimate", "map_estimate", "noise_estimate", "standard_start"]
-
 _ITERATIONS = 200
 _SCREENED = 4  # random points evaluated for each one climbed from
 _TIE = 1e-3  # log posteriors closer than this are the same mode

@@ -13,18 +13,6 @@ from jaxtyping import Float
 
 from gpbandit_envs.arguments import as_count, positive_number
 
-__all__ = [
-    "ActiveDims",
-    "InputGradient",
-    "Kernel",
-    "Lengthscale",
-    "Product",
-    "Scale",
-    "Sum",
-    "as_lengthscale",
-    "check_inputs",
-]
-
 Lengthscale: TypeAlias = float | tuple[float, ...]
 InputGradient: TypeAlias = Callable[[np.ndarray], np.ndarray]
 

@@ -11,8 +11,6 @@ from jaxtyping import Float
 from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs
 
-__all__ = ["Linear", "Polynomial"]
-
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):

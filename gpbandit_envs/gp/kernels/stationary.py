@@ -14,8 +14,6 @@ from scipy.special import gammaln, kve
 from gpbandit_envs.arguments import positive_number
 from gpbandit_envs.gp.kernels.base import InputGradient, Kernel, Lengthscale, as_lengthscale, check_inputs
 
-__all__ = ["SE", "Matern", "RationalQuadratic", "Stationary"]
-
 MAX_NU = 100.0
 """Largest smoothness of `Matern`: beyond it the gamma function overflows and the SE kernel is the honest choice."""
 _BLOCK = 2**14  # distances that a kernel is computed of at a time: its temporaries stay in the processor's cache

@@ -33,8 +33,6 @@ from gpbandit_envs.gp import SE, as_kernel
 from gpbandit_envs.problem import InitialData, Problem
 from leaderboards.play.protocol_checks import RunTimeout
 
-__all__ = ["ADAPTERS", "Case", "OddEnv", "broken", "cases", "play"]
-
 SECONDS = 8.0
 """A run that computes for longer hangs: none has more than eight evaluations."""
 
