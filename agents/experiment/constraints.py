@@ -125,7 +125,8 @@ class Forbidden:
         if math.prod(map(len, values)) > _MOST_COMBINATIONS:
             raise ValueError(
                 f"constraint {self.text!r}: expected at most {_MOST_COMBINATIONS:,} combinations of "
-                f"{', '.join(names)}, got {math.prod(map(len, values)):,}"
+                f"{', '.join(names)}, got {math.prod(map(len, values)):,}; give numbers in larger steps, or what is "
+                "forbidden as a list of dicts or a linear constraint"
             )
         return _forbidding(names, {each for each in product(*values) if self.forbids(*each)}, self.text)
 

@@ -1,7 +1,7 @@
 """Ranges of parameters: every point of them can be tried that constraints and fixed values leave.
 
-Levels that a constraint is about are *tied*: their combinations that are left are listed. Each has a polytope of the
-parameters that take any number, in coordinates of the unit cube; combinations with the same polytope share it.
+Levels that a constraint is about are *tied*: their combinations that are left are listed (`listing`). Each has a
+polytope of the parameters that take any number, in coordinates of the unit cube; those with the same polytope share it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from agents.core.protocol import Action
 from agents.experiment.constraints import Constraint, Forbidden, Linear
+from agents.experiment.listing import MOST, Excluded, Listing, Ranges, TooManyError, listed
 from agents.experiment.parameters import SAME, Parameters, Point
 from agents.experiment.polytope import Polytope
 from gpbandit_envs.domain import Domain
 
-_MOST = 200_000  # combinations of tied levels, while they are listed
-_MOST_POLYTOPES = 64  # a hundredth to a tenth of a second each
+_AT_ONCE = 64  # polytopes: a hundredth to a tenth of a second each
+_MOST_POLYTOPES = 20_000  # where all of them may have to be tried to find one that is not empty
 _FINER = 8  # further digits that are tried where rounding leaves the region
 _EXACT = 1e-11  # of the sizes of its terms, by which an equality may be missed: one in the last of twelve digits
 
@@ -119,7 +121,8 @@ class Region:
         self._held = {names.index(name): all_[names.index(name)].number(value) for name, value in self.fixed.items()}
         self._tied = [j for j in self._levels.tolist() if names[j] in about]
         self._loose = [j for j in self._levels.tolist() if names[j] not in about]
-        self._combinations = self._left(linear)
+        listing = self._left(linear)
+        entries = np.column_stack([listing.beginnings, listing.first])[:, : len(self._tied)]
         ends = [all_[j].dimension for j in self._free]
         starts = np.array([d.low for d in ends])
         spans = np.array([d.high - d.low for d in ends])
@@ -128,7 +131,7 @@ class Region:
         C = np.array([[each.coefficients.get(names[j], 0.0) for j in self._free] for each in rows])
         C = C.reshape(len(rows), len(self._free))
         sizes = np.abs(C * spans).max(axis=1, initial=0.0)
-        values = self._values_of(self._combinations)
+        values = self._values_of(entries, self._tied)
         taken = np.array([values @ [each.coefficients.get(names[j], 0.0) for j in self._tied] for each in rows])
         taken = taken.reshape(len(rows), len(values)) + (C @ starts)[:, None]
         unit = C * spans / sizes[:, None]
@@ -142,28 +145,32 @@ class Region:
         sides, which = np.unique(np.concatenate([low, high]).T.round(12), axis=0, return_inverse=True)
         if len(sides) > _MOST_POLYTOPES:
             raise ValueError(
-                f"constraints: expected at most {_MOST_POLYTOPES} different ones of ranges, got {len(sides)} from "
-                f"{len(values)} combinations of {', '.join(names[j] for j in self._tied)}; give those as ranges, or a "
-                "table of candidates"
+                self._too_many(self._tied, f"{_MOST_POLYTOPES:,} different ranges, one for each combination")
             )
-        polytopes = [_polytope(unit, side[: len(rows)], side[len(rows) :], lower, upper) for side in sides]
-        kept = np.array([polytopes[w] is not None for w in which.ravel()], bool)
+        self._sides = (unit, sides, lower, upper)
+        self._polytopes: dict[int, Polytope | None] = {}
+        self._listing, self._which = listing, which.ravel()
+        if len(sides) > _AT_ONCE:  # they are made when they are met
+            if not any(self._polytope_at(w) for w in range(len(sides))):
+                raise _EmptyError
+            return
+        kept = np.array([self._polytope_at(w) is not None for w in range(len(sides))])[self._which]
         if not kept.any():
             raise _EmptyError
-        self._combinations, self._which = self._combinations[kept], which.ravel()[kept]
-        self._polytopes = polytopes
+        self._listing, self._which = listing.kept(kept), self._which[kept]
 
-    def _choices(self, j: int) -> Float[np.ndarray, " L"]:
-        """The numbers of a level that are left by fixed values."""
+    def _levels_of(self, j: int) -> tuple[float, int]:
+        """The first number of a level that is left by fixed values, and how many there are."""
         d = self.parameters.all[j].dimension
-        first = 0 if self.parameters.all[j].labels else int(d.low)
         assert d.levels is not None
-        return np.array([self._held[j]]) if j in self._held else np.arange(first, first + d.levels, dtype=np.float64)
+        if j in self._held:
+            return self._held[j], 1
+        return (0.0 if self.parameters.all[j].labels else float(int(d.low))), d.levels
 
-    def _values_of(self, rows: Float[np.ndarray, "M t"]) -> Float[np.ndarray, "M t"]:
-        """The true values of tied levels; 0 for categories, which are in no sum."""
+    def _values_of(self, rows: Float[np.ndarray, "M c"], columns: Sequence[int]) -> Float[np.ndarray, "M c"]:
+        """The true values of levels; 0 for categories, which are in no sum."""
         out = np.zeros_like(rows)
-        for column, j in enumerate(self._tied):
+        for column, j in enumerate(columns):
             parameter = self.parameters.all[j]
             if parameter.dimension.choices:
                 continue
@@ -171,50 +178,95 @@ class Region:
             out[:, column] = labels[rows[:, column].astype(int)] if len(labels) else rows[:, column]
         return out
 
-    def _left(self, linear: Sequence[Linear]) -> Float[np.ndarray, "M t"]:
-        """The combinations of tied levels that forbidden ones leave, and sums whatever the others are."""
-        names, rows = self.parameters.names, np.zeros((1, 0))
-        forbidden = [each for each in self.constraints if isinstance(each, Forbidden)]
-        for column, j in enumerate(self._tied):
-            choices = self._choices(j)
-            if len(rows) * len(choices) > _MOST:
-                raise ValueError(
-                    f"constraints: expected at most {_MOST:,} combinations of {', '.join(names[t] for t in self._tied)}"
-                    f", got more; give those that are numbers as ranges, or a table of candidates"
+    def _left(self, linear: Sequence[Linear]) -> Listing:
+        """The combinations of tied levels that forbidden ones leave, and sums whatever the others are.
+
+        Levels are listed in the order of the parameters; where these are too many, those with most levels come last.
+        """
+        names = self.parameters.names
+        if not self._tied:
+            return Listing(np.zeros((1, 0)), np.zeros(1), np.ones(1, np.int64))
+        beside = {
+            name for each in linear if any(names[j] in each.names for j in self._free) for name in each.names
+        }  # beside parameters that take any number: each level has a polytope
+        wide = sorted(self._tied, key=lambda j: (names[j] not in beside, self._levels_of(j)[1]))
+        for order in (self._tied, wide):
+            try:
+                found = listed(
+                    len(order),
+                    partial(self._within_reach, linear, order),
+                    self._excluded(order),
+                    names[order[-1]] in beside,
                 )
-            rows = np.column_stack([np.repeat(rows, len(choices), axis=0), np.tile(choices, len(rows))])
-            seen = [names[t] for t in self._tied[: column + 1]]
-            rows = rows[self._within_reach(rows, linear, seen)]
-            for each in forbidden:
-                if names[j] in each.names and set(each.names) <= set(seen):
-                    columns = [seen.index(name) for name in each.names]
-                    owners = [self.parameters.named(name) for name in each.names]
-                    found = [
-                        bool(each.forbids(*(owner.value(x) for owner, x in zip(owners, row, strict=True))))
-                        for row in rows[:, columns].tolist()
-                    ]
-                    rows = rows[~np.array(found, bool)]
-            if len(rows) == 0:
+            except TooManyError:
+                continue
+            if found is None:
                 raise _EmptyError
-        return rows
+            self._tied = order
+            return found
+        raise ValueError(
+            self._too_many(wide, f"{MOST:,} combinations of levels that leave a value to {names[wide[-1]]}")
+        )
+
+    def _excluded(self, order: Sequence[int]) -> list[Excluded]:
+        """The forbidden combinations, by the columns of a listing."""
+        names, out = [self.parameters.names[j] for j in order], []
+        for each in self.constraints:
+            if isinstance(each, Forbidden) and each.rows:
+                owners = [self.parameters.named(name) for name in each.names]
+                rows = [[owner.number(v) for owner, v in zip(owners, row, strict=True)] for row in each.rows]
+                out.append(Excluded([names.index(name) for name in each.names], np.array(rows)))
+        return out
+
+    def _too_many(self, order: Sequence[int], most: str) -> str:
+        """What to do where there are more combinations of levels than are listed."""
+        all_ = [self.parameters.all[j] for j in order]
+        numbers = [each for each in all_ if not each.dimension.choices]
+        advice = "leave out some of the values"
+        if numbers:
+            widest = max(numbers, key=lambda each: each.dimension.levels or 0)
+            low, high = map(float, self._ends(widest.name))
+            steps = f"range({low:.0f}, {high + 1:.0f}, {max(2, (high - low) // 50):.0f})"
+            if not (low.is_integer() and high.is_integer() and high - low >= 100):
+                steps = f"numpy.linspace({low:g}, {high:g}, 21)"
+            advice = (
+                f"give {widest.name} in fewer steps, such as {steps}, or as a range, ({low:g}, {high:g}), and round "
+                "what is proposed"
+            )
+        return f"constraints: expected of {', '.join(each.name for each in all_)} at most {most}, got more; {advice}"
 
     def _within_reach(
-        self, rows: Float[np.ndarray, "M c"], linear: Sequence[Linear], seen: Sequence[str]
-    ) -> Bool[np.ndarray, " M"]:
-        """Which beginnings of combinations no sum excludes, whatever the other parameters are."""
-        padded = np.zeros((len(rows), len(self._tied)))
-        padded[:, : rows.shape[1]] = rows
-        values = self._values_of(padded)[:, : rows.shape[1]]
-        good = np.ones(len(rows), bool)
+        self, linear: Sequence[Linear], order: Sequence[int], column: int, rows: Float[np.ndarray, "M c"]
+    ) -> Ranges:
+        """For each beginning, the levels of the next parameter that no sum excludes, whatever the others are."""
+        j, names = order[column], self.parameters.names
+        parameter, seen = self.parameters.all[j], [names[t] for t in order[:column]]
+        values = self._values_of(rows, order[:column])
+        start, levels = self._levels_of(j)
+        first, last = np.full(len(rows), start), np.full(len(rows), start + levels - 1)
         for each in linear:
-            total = values @ [each.coefficients.get(name, 0.0) for name in seen]
+            total = values @ np.array([each.coefficients.get(name, 0.0) for name in seen])
             others = np.array(
-                [np.sort(c * np.array(self._ends(name))) for name, c in each.coefficients.items() if name not in seen]
+                [
+                    np.sort(c * np.array(self._ends(name)))
+                    for name, c in each.coefficients.items()
+                    if name not in seen and name != names[j]
+                ]
             ).reshape(-1, 2)
             sizes = [abs(c * end) for name, c in each.coefficients.items() for end in self._ends(name)]
             slack = SAME * max([*sizes, *(abs(end) for end in (each.low, each.high) if math.isfinite(end))])
-            good &= (total + others[:, 0].sum() <= each.high + slack) & (total + others[:, 1].sum() >= each.low - slack)
-        return good
+            least = each.low - slack - total - others[:, 1].sum()
+            most = each.high + slack - total - others[:, 0].sum()
+            c = each.coefficients.get(names[j], 0.0)
+            if c == 0:
+                last[(least > 0) | (most < 0)] = start - 1
+                continue
+            low, high = (least / c, most / c) if c > 0 else (most / c, least / c)
+            if parameter.labels:
+                labels = np.array(parameter.labels, np.float64)
+                low, high = np.searchsorted(labels, low), np.searchsorted(labels, high, side="right") - 1.0
+            first, last = np.maximum(first, np.ceil(low)), np.minimum(last, np.floor(high))
+        return first, np.maximum(last - first + 1, 0).astype(np.int64)
 
     def _ends(self, name: str) -> tuple[float, float]:
         """Least and largest value of a parameter that is a number."""
@@ -229,15 +281,28 @@ class Region:
 
     def sample(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
         """`n` points of the unit cube: combinations of levels that are left are equally likely, the others uniform."""
-        chosen = rng.integers(len(self._combinations), size=n)
+        tied, which = self._combinations(n, rng)
         U = np.zeros((n, len(self._free)))
-        for w in np.unique(self._which[chosen]).tolist():
-            mine = self._which[chosen] == w
-            U[mine] = self._polytope_at(w).sample(int(mine.sum()), rng)
-        rows = self._rows(self._combinations[chosen], U)
+        for w in np.unique(which).tolist():
+            U[which == w] = self._polytope(w).sample(int((which == w).sum()), rng)
+        rows = self._rows(tied, U)
         for j in self._loose:
-            rows[:, j] = rng.choice(self._choices(j), n)
+            first, levels = self._levels_of(j)
+            rows[:, j] = first + rng.integers(levels, size=n)
         return self._unit(rows, U)
+
+    def _combinations(self, n: int, rng: np.random.Generator) -> tuple[Float[np.ndarray, "n t"], Int[np.ndarray, " n"]]:
+        """`n` combinations of tied levels, and their polytopes; of many polytopes a few that are drawn."""
+        few = int(self._which.max()) < _AT_ONCE
+        while True:
+            tied, entry = self._listing.take(rng.integers(len(self._listing), size=n if few else min(n, _AT_ONCE)))
+            which = self._which[entry]
+            if few:
+                return tied, which
+            good = np.flatnonzero([self._polytope_at(w) is not None for w in which.tolist()])
+            if len(good):
+                chosen = good[rng.integers(len(good), size=n)]
+                return tied[chosen], which[chosen]
 
     def vertices(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
         """`n` points of the unit cube at vertices of the polytopes, drawn at random: optima are often at a boundary."""
@@ -245,7 +310,7 @@ class Region:
         rows = self.domain.values(X)
         U = np.zeros((n, len(self._free)))
         for i, w in enumerate(self._cells(rows).tolist()):
-            V = self._polytope_at(w).vertices
+            V = self._polytope(w).vertices
             U[i] = V[rng.integers(len(V))]
         rows[:, self._free] = self._numbers(U)
         return self._unit(rows, U)
@@ -257,7 +322,7 @@ class Region:
         rows, cells = rows[cells >= 0], cells[cells >= 0]
         U = self._coordinates(rows)
         for w in np.unique(cells).tolist():
-            U[cells == w] = self._polytope_at(w).around(U[cells == w], scale, rng)
+            U[cells == w] = self._polytope(w).around(U[cells == w], scale, rng)
         rows[:, self._free] = self._numbers(U)
         return self._unit(rows, U)
 
@@ -272,17 +337,23 @@ class Region:
         """The polytope around a point of the region, and the coordinates of the unit cube that are its own."""
         cell = int(self._cells(self.domain.values(x[None]))[0])
         starts = np.cumsum([0, *(d.size for d in self.domain)])
-        return self._polytope_at(cell), starts[self._free]
+        return self._polytope(cell), starts[self._free]
 
     @property
     def middle(self) -> Float[np.ndarray, " d"]:
         """A point of the region that is at no boundary, with the levels in the middle of what is left."""
-        row = self._combinations[len(self._combinations) // 2]
-        U = self._polytope_at(int(self._which[len(self._combinations) // 2])).centre
-        rows = self._rows(row[None], U[None])
+        half = len(self._listing) // 2
+        for place in chain(range(half, len(self._listing)), range(half)):
+            tied, entry = self._listing.take(np.array([place]))
+            polytope = self._polytope_at(int(self._which[entry[0]]))
+            if polytope is not None:
+                break
+        assert polytope is not None
+        U = polytope.centre
+        rows = self._rows(tied, U[None])
         for j in self._loose:
-            choices = self._choices(j)
-            rows[:, j] = choices[len(choices) // 2]
+            first, levels = self._levels_of(j)
+            rows[:, j] = first + levels // 2
         middle: np.ndarray = self._unit(rows, U[None])[0]
         return middle
 
@@ -349,21 +420,30 @@ class Region:
         ends = {each.name: each.dimension for each in self.parameters.all if each.dimension.levels is None}
         return all(d.low <= point[name] <= d.high for name, d in ends.items())
 
-    def _polytope_at(self, w: int) -> Polytope:
-        found = self._polytopes[w]
+    def _polytope_at(self, w: int) -> Polytope | None:
+        """A polytope, made when it is first asked for; None if it is empty."""
+        if w not in self._polytopes:
+            unit, sides, lower, upper = self._sides
+            low, high = sides[w].reshape(2, len(unit))
+            self._polytopes[w] = _polytope(unit, low, high, lower, upper)
+        return self._polytopes[w]
+
+    def _polytope(self, w: int) -> Polytope:
+        found = self._polytope_at(w)
         assert found is not None
         return found
 
     def _cells(self, rows: Float[np.ndarray, "n D"]) -> Int[np.ndarray, " n"]:
         """The polytope that each row is in; -1 for one that is not in the region."""
-        known = {tuple(c): w for c, w in zip(self._combinations.tolist(), self._which.tolist(), strict=True)}
-        out = np.array([known.get(tuple(row), -1) for row in rows[:, self._tied].tolist()], dtype=np.int64)
+        entry = self._listing.find(rows[:, self._tied] if self._tied else np.zeros((len(rows), 1)))
+        out = np.where(entry < 0, -1, self._which[entry])
         for j in self._loose:
-            out[~np.isin(rows[:, j], self._choices(j))] = -1
+            first, levels = self._levels_of(j)
+            out[(rows[:, j] < first) | (rows[:, j] >= first + levels)] = -1
         U = self._coordinates(rows)
         for w in set(out.tolist()) - {-1}:
-            mine = np.flatnonzero(out == w)
-            out[mine[~self._polytope_at(w).contains(U[mine])]] = -1
+            mine, polytope = np.flatnonzero(out == w), self._polytope_at(w)
+            out[mine if polytope is None else mine[~polytope.contains(U[mine])]] = -1
         return out
 
     def _coordinates(self, rows: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n k"]:
@@ -376,7 +456,7 @@ class Region:
 
     def _rows(self, tied: Float[np.ndarray, "n t"], U: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n D"]:
         rows = np.zeros((len(U), len(self.parameters.all)))
-        rows[:, self._tied], rows[:, self._free] = tied, self._numbers(U)
+        rows[:, self._tied], rows[:, self._free] = tied[:, : len(self._tied)], self._numbers(U)
         return rows
 
     def _unit(self, rows: Float[np.ndarray, "n D"], U: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n d"]:
