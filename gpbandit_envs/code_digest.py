@@ -9,13 +9,17 @@ import functools
 import hashlib
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 _LENGTH = 12
-_PLAIN = (str, int, float, bool, bytes, type(None))
+_NO_MODULES = {None, "__main__", "__mp_main__"}
+_PLAIN = (str, int, float, complex, bool, bytes, type(None), type(...))
 
 
 def is_installed(file: Path) -> bool:
@@ -27,77 +31,140 @@ def is_importable(thing: Any) -> bool:
     """Whether another process can import a class or function by its module and name."""
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", "")
     found: Any = sys.modules.get(module or "")
-    if module in (None, "__main__", "__mp_main__") or found is None or not name:
+    if module in _NO_MODULES or found is None or not name:
         return False
     for part in name.split("."):
         found = getattr(found, part, None)
     return found is thing
 
 
-def code_digest(thing: Any) -> str:
-    """Hash of the byte code and constants of a function, of a class, or of the class of an object.
+def code_digest(thing: Any, state: bool = True) -> str:
+    """Hash of what a function, a class or an object does: its byte code, and the values that this goes by.
 
-    Equal for equal source under one version of Python. Functions that the code calls and values that it closes over
-    do not enter, but for plain ones; base classes enter unless they can be imported.
+    Values are those that code closes over, globals that it names, defaults, what an object or a class holds, arrays and
+    frames among them. What can be imported enters by its name. Equal for equal source under one version of Python.
+
+    Args:
+        thing: What is hashed.
+        state: Whether values enter, or code alone.
     """
-    digest = hashlib.sha256()
-    for part in _parts(thing):
-        digest.update(part.encode())
+    return _digest(thing, state, {})
+
+
+def _digest(thing: Any, state: bool, met: Mapping[int, tuple[int, Any]]) -> str:
+    """`code_digest` inside of what was `met`: things by id, each with its number; what is gone leaves its id to others.
+
+    By a stack of its own, as Python's would end somewhere else for every caller.
+    """
+    digest, met, waiting = hashlib.sha256(), dict(met), [thing]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, _Word):
+            text = str(each)
+        elif isinstance(each, _PLAIN):
+            text = repr(each)
+        elif inspect.ismodule(each):
+            text = each.__name__
+        elif is_importable(each):
+            text = f"{each.__module__}:{each.__qualname__}"
+        elif id(each) in met:
+            text = f"number {met[id(each)][0]}"
+        else:
+            met[id(each)] = len(met), each
+            text = type(each).__qualname__
+            waiting += reversed([*_inside(each, state, met), _Word("end")])
+        digest.update(text.encode() + b"\0")
     return digest.hexdigest()[:_LENGTH]
 
 
-def _parts(thing: Any) -> Iterator[str]:
-    if isinstance(thing, functools.partial):
-        yield from _parts(thing.func)
-        yield _plain([*thing.args, *sorted(thing.keywords.items())])
-    elif inspect.ismethod(thing):
-        yield from _parts(thing.__func__)
-    elif isinstance(thing, FunctionType):
-        yield from _code(thing.__code__)
-        yield _plain([thing.__defaults__, sorted((thing.__kwdefaults__ or {}).items())])
-        yield _plain([_content(cell) for cell in thing.__closure__ or ()])
+class _Word(str):
+    """A text that enters as it is, beside the things of which others are made."""
+
+
+def _inside(thing: Any, state: bool, met: Mapping[int, tuple[int, Any]]) -> Iterator[Any]:
+    """What a thing is made of, in an order of its own."""
+    if isinstance(thing, CodeType | FunctionType | functools.partial | MethodType):
+        yield from _function(thing, state)
+    elif isinstance(thing, staticmethod | classmethod):
+        yield thing.__func__
+    elif isinstance(thing, property):
+        yield from (thing.fget, thing.fset)
     elif isinstance(thing, type):
         for base in thing.__mro__:
-            if not is_importable(base) and base.__module__ != "builtins":
-                for name, value in sorted(vars(base).items()):
-                    # What Python itself adds, such as the line of the class, changes without an edit.
-                    if not name.startswith("__") or isinstance(value, FunctionType):
-                        yield name
-                        yield from _member(value)
+            if is_importable(base):
+                yield base
+            else:
+                # What Python itself adds, such as the line of the class, changes without an edit.
+                own = {k: v for k, v in vars(base).items() if not k.startswith("__") or isinstance(v, FunctionType)}
+                yield from _items(own, state)
+    elif isinstance(thing, tuple):
+        yield from thing
+    elif callable(getattr(thing, "__wrapped__", None)):  # a cache, whose content is no part of what it does
+        yield thing.__wrapped__
+    elif state:
+        yield from _state(thing, met)
     else:
-        yield from _parts(type(thing))
+        yield type(thing)
 
 
-def _member(value: Any) -> Iterator[str]:
-    if isinstance(value, staticmethod | classmethod):
-        value = value.__func__
-    if isinstance(value, property):
-        yield from (part for each in (value.fget, value.fset) if each is not None for part in _parts(each))
-    elif isinstance(value, FunctionType):
-        yield from _parts(value)
+def _function(thing: Any, state: bool) -> Iterator[Any]:
+    """What a function goes by."""
+    if isinstance(thing, CodeType):
+        yield from (_Word(thing.co_code.hex()), thing.co_names)
+        yield from (_Word(_digest(each, True, {})) for each in thing.co_consts)
+    elif isinstance(thing, functools.partial):
+        yield from (thing.func, thing.args, *_items(thing.keywords, True))
+    elif isinstance(thing, MethodType):
+        yield from (thing.__func__, thing.__self__)
     else:
-        yield _plain(value)
+        yield thing.__code__
+        closed = {f"({name})": _content(c) for name, c in zip(thing.__code__.co_freevars, thing.__closure__ or ())}
+        given = {"defaults": thing.__defaults__, "keywords": thing.__kwdefaults__}
+        yield from _items({**given, **_named_globals(thing), **closed}, state)
 
 
-def _code(code: CodeType) -> Iterator[str]:
-    yield code.co_code.hex()
-    yield repr(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant)
-        else:
-            yield _plain(constant)
+def _state(thing: Any, met: Mapping[int, tuple[int, Any]]) -> Iterator[Any]:
+    """What a container, an array or an object holds."""
+    if isinstance(thing, list):
+        yield from thing
+    elif isinstance(thing, set | frozenset):  # in another order in every process
+        yield from map(_Word, sorted(_digest(each, True, met) for each in thing))
+    elif isinstance(thing, dict):
+        for name, key in sorted(((_digest(key, True, met), key) for key in thing), key=itemgetter(0)):
+            yield from (_Word(name), thing[key])
+    elif isinstance(thing, np.ndarray) and thing.dtype != object:
+        content = hashlib.sha256(np.ascontiguousarray(thing).tobytes()).hexdigest()
+        yield _Word(f"{thing.dtype} {thing.shape} {content}")
+    elif isinstance(thing, np.ndarray):
+        yield thing.tolist()
+    else:
+        yield type(thing)
+        try:
+            reduced = thing.__reduce_ex__(4)
+        except Exception:  # such as a lock or an open file: it has no state that could be compared
+            return
+        parts = (reduced,) if isinstance(reduced, str) else reduced
+        yield from (list(each) if isinstance(each, Iterator) else each for each in parts)
 
 
-def _plain(value: Any) -> str:
-    """The value if it is a plain one, and its type if not: other texts may differ from process to process."""
-    if isinstance(value, _PLAIN):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_plain, value))}]"
-    if isinstance(value, set | frozenset):
-        return f"{{{', '.join(sorted(map(_plain, value)))}}}"
-    return type(value).__qualname__
+def _items(named: Mapping[str, Any], state: bool) -> Iterator[Any]:
+    """Names and values in order; without `state` those alone that hold code."""
+    for name, value in sorted(named.items()):
+        if state or callable(value) or isinstance(value, tuple | property | staticmethod | classmethod):
+            yield from (_Word(name), value)
+
+
+def _named_globals(function: FunctionType) -> dict[str, Any]:
+    """The globals that a function's code names, and that of functions in it; those of a module go by its name."""
+    found: dict[str, Any] = {}
+    if function.__globals__.get("__name__") in sys.modules.keys() - _NO_MODULES:
+        return found
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        found |= {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return found
 
 
 def _content(cell: Any) -> Any:

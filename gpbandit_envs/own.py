@@ -24,8 +24,17 @@ from gpbandit_envs.certify import find, save, table_hash
 from gpbandit_envs.certify.certificate import NORMS
 from gpbandit_envs.code_digest import code_digest, is_importable
 from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
+from gpbandit_envs.domain import Domain
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, best_found, function_recipe, grid_sizes
+from gpbandit_envs.envs.own_function import (
+    Bounds,
+    OwnFunction,
+    as_domain,
+    best_found,
+    function_recipe,
+    grid_sizes,
+    values_digest,
+)
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
 from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, fixed_table
 from gpbandit_envs.gp.kernels import Kernel
@@ -33,6 +42,7 @@ from gpbandit_envs.registry import OWN, TABLE
 
 if TYPE_CHECKING:
     import pandas as pd
+    from gymnasium.envs.registration import EnvSpec
 
 _HORIZON = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
@@ -135,7 +145,8 @@ def from_function(
     """An environment from a function on a box, and the id `Own/<name>-v0`.
 
     Policies see the unit cube; `f` gets the values in their own units. It is called twice at the middle of the box, to
-    see that it works and gives the same value again: noise is added by the environment.
+    see that it works and gives the same value again: noise is added by the environment. Then it is called at eight
+    points, or at up to 256 arms of a grid: what it returns there tells the runs of one function from those of another.
 
     Args:
         f: Takes an array of `d` values and returns a number, always the same for the same values.
@@ -180,13 +191,17 @@ def from_function(
         found = -best_found(function) if minimise else best_found(function)
     elif optimum is not None:
         found = _stated(optimum, value, minimise)
+    code = code_digest(f)
+    values = values_digest(function, grid)
     defined = {
         "bounds": domain.to_spec(),
         "minimise": minimise,
         "optimum": found,
         "optimum_from": None if found is None else "search" if optimum == "search" else "stated",
-        # A function that can be imported is known by its name, as agents are.
-        "code": None if is_importable(f) else code_digest(f),
+        # A function that can be imported is known by its name, as agents are. What calls change, such as a count of
+        # them, is no part of a function.
+        "code": None if is_importable(f) else code if code == code_digest(f) else code_digest(f, state=False),
+        "values": values,
     }
     settings: dict[str, Any] = {"definition": defined, "noise_std": noise_std}
     optional = {"grid": grid, "kernel": kernel, "noise": noise}
@@ -215,6 +230,7 @@ def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
 
     Raises:
         FileNotFoundError: if the file is gone.
+        ValueError: if an object that is the function has changed since.
     """
     plain = id.rpartition(":")[2]
     spec = gym.registry.get(plain)
@@ -224,12 +240,28 @@ def pinned(id: str, kwargs: Mapping[str, Any]) -> Pinned | None:
             return None
         settings = {**spec.kwargs, **settings}
         if spec.entry_point != _TABLE_ENTRY:
+            _check_unchanged(id, spec)
             return Pinned(id, settings, str(spec.name))
     file = settings.get("file")
     if file is not None:
         settings.setdefault("sha256", content_digest(file_content(file)))
     name = str(spec.name) if plain != TABLE.id and spec is not None else Path(file or TABLE.name).stem
     return Pinned(TABLE.id, settings, name)
+
+
+def _check_unchanged(id: str, spec: EnvSpec) -> None:
+    """Raise where the function of an environment, or an object that it reads, returns other values than it did."""
+    definition = spec.kwargs.get("definition", {})
+    if "values" not in definition:
+        return
+    function, defined = spec.entry_point.given  # type: ignore[union-attr]
+    domain = Domain.from_spec(defined["bounds"])
+    now = values_digest(OwnFunction(function, domain, defined["minimise"]), spec.kwargs.get("grid"))
+    if now != definition["values"]:
+        raise ValueError(
+            f"{id}: its function returns other values than when from_function took it, as an object that it reads has "
+            "changed; call from_function again"
+        )
 
 
 def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:

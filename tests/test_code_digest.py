@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from gpbandit_envs.code_digest import code_digest, is_importable
@@ -31,9 +34,13 @@ class C(Base):
 
 def defined(source: str, name: str, line: int = 0) -> Any:
     """`name` as a notebook's cell defines it, `line` lines further down."""
+    return defined_all("\n" * line + source)[name]
+
+
+def defined_all(source: str) -> dict[str, Any]:
     scope: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile("\n" * line + source, "<cell>", "exec"), scope)
-    return scope[name]
+    exec(compile(source, "<cell>", "exec"), scope)
+    return scope
 
 
 @pytest.mark.parametrize(
@@ -65,15 +72,134 @@ def test_closures_partials_methods_and_objects() -> None:
     assert code_digest(functools.partial(f, 3)) == code_digest(functools.partial(f, 3))
     assert code_digest(functools.partial(f, 3)) != code_digest(functools.partial(f, 4))
     C = defined(CLASSES, "C")
-    assert code_digest(C()) == code_digest(C)
-    assert code_digest(C().go) == code_digest(C.go)
+    assert code_digest(C()) == code_digest(C()) != code_digest(C)
+    assert code_digest(C().go) == code_digest(C().go) != code_digest(C().s)
+
+
+VALUES = """
+import enum, functools, pathlib, threading
+import numpy as np, pandas as pd
+class Kind(enum.Enum):
+    ONE, OTHER = 1, 2
+class Holder:
+    __slots__ = ("held", "itself")
+    def __init__(self, held):
+        self.held, self.itself = held, self
+    def go(self, x): return x
+def helper(x): return held
+def names(x): return helper(x)
+def nested(x): return [held for _ in x]
+def cached(held): return functools.lru_cache(lambda x: held)
+def closing(held):
+    def f(x): return held
+    return f
+class WithProperty:
+    @property
+    def p(self): return held
+    @classmethod
+    def c(cls): return 1
+def named(value):
+    global held
+    held = value
+"""
+"""What holds a value, and how: all that a run of a function may go by."""
+
+HOLDERS: dict[str, Callable[[Any, Any], Any]] = {
+    "closure": lambda m, v: m["closing"](v),
+    "cache": lambda m, v: m["cached"](v),
+    "method": lambda m, v: m["Holder"](v).go,
+    "object": lambda m, v: m["Holder"](v),
+    "partial": lambda m, v: functools.partial(m["closing"](0), v),
+    "global of a helper": lambda m, v: m["named"](v) or m["names"],
+    "global in an inner function": lambda m, v: m["named"](v) or m["nested"],
+    "property of a class": lambda m, v: m["named"](v) or m["WithProperty"],
+    "attribute of a class": lambda _, v: type("Attribute", (), {"held": v, "__module__": "__main__"}),
+}
+
+
+def pairs(m: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Two that differ, of each kind of value."""
+    return {
+        "numbers": (1.0, 2.0),
+        "arrays": (np.arange(99.0), np.arange(99.0) + (np.arange(99) == 50)),
+        "shapes": (np.zeros((2, 3)), np.zeros((3, 2))),
+        "arrays of objects": (np.array([1, "a"], object), np.array([1, "b"], object)),
+        "frames": (pd.DataFrame({"a": ["x"] * 99}), pd.DataFrame({"a": ["x"] * 98 + ["y"]})),
+        "dicts": ({"a": 1, "b": {2}}, {"a": 1, "b": {3}}),
+        "nesting": ([[1], 2], [[1, 2]]),
+        "enums": (m["Kind"].ONE, m["Kind"].OTHER),
+        "objects": (m["Holder"]([1, m["threading"].Lock()]), m["Holder"]([2, m["threading"].Lock()])),
+        "functions": (lambda x: x, lambda x: x + 1),
+        "paths": (m["pathlib"].Path("a"), m["pathlib"].Path("b")),
+        "generators": (np.random.default_rng(1), np.random.default_rng(2)),
+        "modules": (np, pd),
+    }
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_is_held_enters(holder: str) -> None:
+    module = defined_all(VALUES)
+    for (kind, (one, other)), (again, _) in zip(pairs(module).items(), pairs(module).values(), strict=True):
+        first = code_digest(HOLDERS[holder](module, one))
+        assert code_digest(HOLDERS[holder](module, again)) == first, kind
+        assert code_digest(HOLDERS[holder](module, other)) != first, kind
+
+
+COUNTING = """
+n, seen = 0, []
+class Oven:
+    tried = {}
+    def __init__(self): self.n = 0
+    def __call__(self, x):
+        self.n += 1
+        self.tried[x] = 2 * x
+        return self.tried[x]
+def counts(x, memo=[]):
+    global n
+    n += 1
+    memo.append(x)
+    seen.append(x)
+    return 2 * x
+def closing():
+    m = 0
+    def f(x):
+        nonlocal m
+        m += 1
+        return 2 * x
+    return f
+oven, closed = Oven(), closing()
+"""
+
+
+@pytest.mark.parametrize("name", ["oven", "counts", "closed"])
+def test_code_alone_is_the_same_whatever_it_counts(name: str) -> None:
+    f = defined(COUNTING, name)
+    before = code_digest(f), code_digest(f, state=False)
+    f(1)
+    after = code_digest(f), code_digest(f, state=False)
+    assert before[0] != after[0]
+    assert before[1] == after[1] != code_digest(defined(COUNTING.replace("2 * x", "3 * x"), name), state=False)
 
 
 def test_another_process_agrees() -> None:
     """Sets of texts have another order in every process."""
-    code = f"from gpbandit_envs.code_digest import code_digest\n{FUNCTIONS}\nprint(code_digest(f))"
+    held = 'held = {"words": {"a", "b", ("c", 1)}, "frame": pd.DataFrame({"a": ["x", "y"]})}'
+    source = FUNCTIONS + VALUES + held
+    code = f"from gpbandit_envs.code_digest import code_digest\n{source}\nprint(code_digest((f, names)))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == code_digest(defined(FUNCTIONS, "f"))
+    module = defined_all(source)
+    assert ended.stdout.strip() == code_digest((module["f"], module["names"]))
+
+
+def test_what_is_long_deep_or_holds_itself() -> None:
+    def chain(end: Any, n: int = 5_000) -> list[Any]:
+        return functools.reduce(lambda inside, _: [inside], range(n), [end])
+
+    assert code_digest(chain(1)) == code_digest(chain(1)) != code_digest(chain(2))
+    assert code_digest(chain(1)) != code_digest(chain(1, 4_999))
+    held: dict[Any, Any] = {}
+    held["itself"] = held
+    assert code_digest(held) != code_digest({"itself": {}})
 
 
 def test_what_can_be_imported() -> None:

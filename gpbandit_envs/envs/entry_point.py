@@ -71,6 +71,11 @@ class EntryPoint:
         """The recipe of these keywords, for environments that are made of another one."""
         return self._recipe(**kwargs)
 
+    @property
+    def given(self) -> tuple[Any, ...]:
+        """What the recipe has been given already, such as a function of one's own and its definition."""
+        return self._recipe.args if isinstance(self._recipe, functools.partial) else ()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return EntryPoint, (self._recipe,)
 

@@ -23,6 +23,8 @@ Bounds = Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | Domain
 
 _SOBOL, _CLIMBS = 2**12, 16
 _WALKS, _NEARBY = 4, 1_000
+_POINTS, _ARMS, _DIGITS = 8, 256, 9  # at which values are told apart, and how finely
+_STEPS = 60  # after which the ratio of the points no longer changes
 _SAID = {
     None: "unknown",
     "stated": "as stated, not proven",
@@ -101,8 +103,8 @@ def function_recipe(
 
     Args:
         function: Takes an array of `d` values in their own units and returns a number.
-        defined: What `from_function` was given: `bounds`, `minimise`, `optimum`, `optimum_from`, and `code`, the hash
-            of a function that cannot be imported.
+        defined: What `from_function` was given: `bounds`, `minimise`, `optimum`, `optimum_from`, `code`, the hash of
+            a function that cannot be imported, and `values`, see `values_digest`.
         definition: What the function is expected to be; None for whatever it is.
         grid: Points per axis of the regular grid that serves as arm set, see `grid_of`; None for the whole box.
         noise_std: Standard deviation of the noise, unit of the function.
@@ -155,6 +157,32 @@ def grid_of(domain: Domain, per_axis: int) -> Float[np.ndarray, "n d"]:
 def _instance(defined: Mapping[str, Any]) -> str:
     """Hash of a definition: all repetitions of a task play the same function."""
     return hashlib.sha256(json.dumps(dict(defined), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def values_digest(function: OwnFunction, grid: int | None) -> str:
+    """Hash of what a function returns at a few points: on its box eight, of a grid up to 256 arms evenly spread.
+
+    To 9 digits of the largest, so that other processors agree. Where it raises or returns no number counts too.
+    """
+    if grid is None:
+        # Multiples of the powers of g, which solves g^(d + 1) = g + 1: spread evenly in any dimension (Roberts 2018).
+        g = 2.0
+        for _ in range(_STEPS):
+            g = (1 + g) ** (1 / (function.dim + 1))
+        U = (0.5 + np.outer(np.arange(_POINTS), g ** -np.arange(1.0, function.dim + 1))) % 1
+    else:
+        arms = grid_of(function.domain, grid)
+        U = arms[np.linspace(0, len(arms) - 1, min(len(arms), _ARMS)).astype(int)]
+    found: list[float | None] = []
+    for x in function.domain.values(U):
+        try:
+            found.append(function.value(x))
+        except Exception:  # said where a run meets it
+            found.append(None)
+    largest = max((abs(value) for value in found if value is not None), default=0.0)
+    digits = _DIGITS - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
+    rounded = [None if value is None else round(value, digits) + 0.0 for value in found]
+    return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()[:12]
 
 
 def as_domain(bounds: Bounds) -> Domain:

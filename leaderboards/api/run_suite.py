@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import logging
 import os
-import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ from leaderboards.play.build import AgentLike, check_as_made, describe_env, give
 from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.record import Watcher
 from leaderboards.play.run import why_no_regret
-from leaderboards.play.spec import RunSpec, canonical_json, describe
+from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AgentEntry, EnvironmentEntry, Suite, SuiteError, further, load_suite, parse_suite
 from leaderboards.publish.boards import board_names, note_board, rivals_of
 from leaderboards.store.store import Store
@@ -240,7 +238,7 @@ def _agent_entry(agent: Any, label: str = "") -> AgentEntry:
         id = _id(given, code_digest(given))
         policies.register(id, given)
         return AgentEntry(id=id, kwargs=dict(kwargs), label=label or given.__name__)
-    copies = _Copies(_object_digest(given), given)
+    copies = _Copies(code_digest(given), given)
     id = _id(type(given), copies.digest)
     policies.register(id, copies)
     return AgentEntry(id=id, label=label or type(given).__name__)
@@ -256,7 +254,7 @@ def _registered(id: str, kwargs: Mapping[str, Any], label: str) -> AgentEntry:
     spec = policies.spec(id) if ":" not in id and id in policies.registered() else None
     if spec is None or isinstance(spec.entry_point, str) or is_importable(spec.entry_point) or "#" in id:
         return AgentEntry(id=id, kwargs=dict(kwargs), label=label)
-    stated = f"{id}#{code_digest(spec.entry_point)}"
+    stated = f"{id}#{code_digest(partial(spec.entry_point, **spec.kwargs))}"
     policies.register(stated, spec.entry_point, spec.kwargs)
     return AgentEntry(id=stated, kwargs=dict(kwargs), label=label or id)
 
@@ -275,29 +273,3 @@ class _Copies:
     def policy_family(self) -> str:
         """That of the agent, by which charts choose its hue."""
         return str(getattr(self.agent, "policy_family", ""))
-
-
-def _object_digest(agent: Agent) -> str:
-    """Hash of the code and the settings of an agent that has not played."""
-    try:
-        state = _pickled(vars(agent))
-    except Exception:  # a closure among the settings
-        state = canonical_json(describe(vars(agent))).encode()
-    name = f"{type(agent).__module__}:{type(agent).__qualname__} {code_digest(agent)}"
-    return hashlib.sha256(name.encode() + state).hexdigest()[:12]
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles a set as its members in an order of their own: that of a set of texts is another one in each session."""
-
-    def persistent_id(self, obj: Any) -> Any:
-        if type(obj) not in (set, frozenset):
-            return None
-        return type(obj).__name__, sorted(map(_pickled, obj))
-
-
-def _pickled(value: Any) -> bytes:
-    """`value` as bytes that are the same in every session, to be hashed and not to be read."""
-    content = io.BytesIO()
-    _Pickler(content).dump(value)
-    return content.getvalue()

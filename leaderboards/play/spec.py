@@ -21,6 +21,7 @@ import numpy as np
 
 from gpbandit_envs.arguments import MANY
 from gpbandit_envs.channels import as_channel
+from gpbandit_envs.code_digest import code_digest
 from gpbandit_envs.registry import OWN
 from leaderboards.text import visible
 
@@ -42,7 +43,7 @@ class Ref:
 
     Attributes:
         id: Registered id, or `"package.module:Class"` for an agent that is not registered.
-        kwargs: Keyword settings as JSON values; an object that has no JSON form is described by its type and repr.
+        kwargs: Keyword settings as JSON values; an object without a JSON form is described by its type and repr.
         label: Name on the page; by default the id without namespace and version. It is no part of the identity.
             Invisible characters in it are written as escapes.
 
@@ -247,7 +248,10 @@ def canonical_json(value: Any) -> str:
 
 
 def describe(value: Any) -> Any:
-    """`value` as JSON values; NumPy scalars and arrays become numbers and lists, other objects their type and repr."""
+    """`value` as JSON values; NumPy scalars and arrays become numbers and lists, other objects their type and repr.
+
+    Objects whose repr is the same for different ones have a hash of what they hold, too.
+    """
     if isinstance(value, Mapping):
         return {str(name): describe(entry) for name, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -256,8 +260,11 @@ def describe(value: Any) -> Any:
         return value
     if isinstance(value, Iterable) and isinstance(value, list | tuple | set | frozenset):
         return [describe(entry) for entry in (value if isinstance(value, list | tuple) else sorted(value))]
-    kind = type(value)
-    return {"$object": f"{kind.__module__}:{kind.__qualname__}", "repr": re.sub(r" at 0x[0-9a-f]+", "", repr(value))}
+    kind, said = type(value), repr(value)
+    plain = re.sub(r" at 0x[0-9a-f]+", "", said)
+    found = {"$object": f"{kind.__module__}:{kind.__qualname__}", "repr": plain}
+    # Where its repr says where it is, or is cut short, two that differ say the same.
+    return found if plain == said and "..." not in said else {**found, "digest": code_digest(value)}
 
 
 def _whole(value: Any) -> Any:

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+import sys
 import warnings
 from collections.abc import Iterator
 from decimal import Decimal
@@ -444,6 +445,55 @@ def test_a_function_edited_in_a_notebook_is_another_environment() -> None:
     assert imported is not None
     assert imported.kwargs["definition"]["code"] is None, "known by its name, as everything that can be imported"
     assert imported.kwargs["noise_std"] == 0.5
+
+
+class Furnace:
+    """A function in an object, which it reads and counts in."""
+
+    def __init__(self, best: float) -> None:
+        self.best, self.calls = best, 0
+
+    def output(self, x: np.ndarray) -> float:
+        return -((x[0] - self.best) ** 2)
+
+    def counted(self, x: np.ndarray) -> float:
+        self.calls += 1
+        return self.output(x)
+
+
+def named(f: Any, **options: Any) -> Any:
+    from_function(f, [(0.0, 10.0)], name="f", **options)
+    return pinned("Own/f-v0", {})
+
+
+def test_a_function_that_returns_other_values_is_another_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named(Furnace(1.0).output) == named(Furnace(1.0).output) != named(Furnace(7.0).output)
+    counting = Furnace(1.0)
+    assert named(counting.counted) == named(counting.counted), "what calls change is no part of it"
+    this = sys.modules[__name__]
+    for grid in (None, 21, 1_000):
+        monkeypatch.setattr(this, "BEST", 1.0)
+        before = named(importable, grid=grid)
+        assert named(importable, grid=grid) == before
+        monkeypatch.setattr(this, "BEST", 7.0)
+        assert named(importable, grid=grid).kwargs["definition"]["code"] is None
+        assert named(importable, grid=grid) != before
+    assert named(lambda x: 1 / (x[0] > 2)), "where it raises is said where a run meets it"
+
+
+BEST = 1.0
+
+
+def importable(x: np.ndarray) -> float:
+    return float(BEST - x[0])
+
+
+def test_an_object_that_changed_in_place_is_refused() -> None:
+    furnace = Furnace(1.0)
+    named(furnace.output)
+    furnace.best = 7.0
+    with pytest.raises(ValueError, match="Own/f-v0: its function returns other values than when from_function took it"):
+        pinned("Own/f-v0", {})
 
 
 def test_copies_pickles_and_vectors(file: Path) -> None:

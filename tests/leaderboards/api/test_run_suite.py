@@ -205,13 +205,13 @@ def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:
 def test_an_object_with_a_set_is_the_same_agent_in_every_session() -> None:
     script = """
 import agents
-from leaderboards.api.run_suite import _object_digest
+from gpbandit_envs.code_digest import code_digest
 agent = agents.make("EpsGreedy")
 agent.words = {"one", "two", "three", "four"}
 agent.nested = [{"more": frozenset({("a", 1), ("b", 2), None, "c"})}]
-print(_object_digest(agent))
+print(code_digest(agent))
 agent.words.remove("four")
-print(_object_digest(agent))
+print(code_digest(agent))
 """
     said = [
         subprocess.run(
@@ -291,6 +291,22 @@ def test_an_edited_class_plays_anew_and_one_that_was_only_run_again_does_not(tmp
     runs = runs[runs["agent_id"] == id]
     assert len(runs) == 2
     assert set(edited.store.trace(str(runs.index[0]))["action"]) == {5}
+
+
+class Furnace:
+    def __init__(self, best: float) -> None:
+        self.best = best
+
+    def output(self, x: np.ndarray) -> float:
+        return float(self.best - (x[0] - self.best) ** 2)
+
+
+def test_a_function_of_another_object_is_played_anew(tmp_path: Path) -> None:
+    best = []
+    for at in (1.0, 7.0):
+        env = from_function(Furnace(at).output, [(0, 10)], grid=21, name="furnace")
+        best.append(quiet(keys(env, repetitions=1, agents=["Uniform"]), out=tmp_path).traces(["mean"])["mean"].max())
+    assert best[1] > best[0] == pytest.approx(1.0)
 
 
 def test_objects_with_other_settings_are_other_agents(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import functools
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,10 +81,19 @@ def test_keys_of_tasks_and_pairs_leave_labels_out_and_hold_all_else() -> None:
 
 def test_objects_are_described_but_not_rebuildable() -> None:
     assert spec().rebuildable
-    described = spec(agent=Ref("GP-UCB", {"kernel": object(), "grid": np.arange(3)}))
+    described = spec(agent=Ref("GP-UCB", {"kernel": Path("a"), "grid": np.arange(3)}))
     assert not described.rebuildable
-    assert described.agent.kwargs["kernel"] == {"$object": "builtins:object", "repr": "<object object>"}
+    assert described.agent.kwargs["kernel"] == {"$object": "pathlib:PosixPath", "repr": "PosixPath('a')"}
     assert described.agent.kwargs["grid"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "made", [lambda v: lambda x: x + v, lambda v: pd.Series([0.0] * 99 + [v]), lambda v: functools.partial(print, v)]
+)
+def test_objects_whose_repr_is_the_same_are_told_apart(made: Callable[[float], object]) -> None:
+    one, again, other = (Ref("GP-UCB", {"prior": made(v)}) for v in (1.0, 1.0, 2.0))
+    assert one == again
+    assert one.key == again.key != other.key
 
 
 @pytest.mark.parametrize(
