@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,25 @@ def shown(value: object) -> str:
     except Exception:  # another's __repr__, or an integer of too many digits
         return f"<{type(value).__name__}>"
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a number is finite and has a float: an integer of 400 digits has none."""
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
+
+
+def as_text(name: str, text: str) -> str:
+    """A text that files can hold: half of a pair of surrogates is no character.
+
+    Raises:
+        ValueError: if it has such a half; the message names the argument.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError(f"{name}: expected text that can be written as UTF-8, got {shown(text)}")
+    return text
 
 
 def moderate(values: np.ndarray) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
+_LINES = 20  # of which each has the same marks where columns are separated by them
+
+
+def one_header(argument: str, frame: pd.DataFrame) -> None:
+    """Raise where the columns of a frame have names of several parts, as of two header rows.
+
+    Raises:
+        ValueError: naming the first.
+    """
+    names: list[Any] = list(frame.columns)
+    several = [name for name in names if isinstance(name, tuple)]
+    if several:
+        raise ValueError(
+            f"{argument}: expected one row of column names, got names of several parts such as {several[0]!r}; drop "
+            "the others, as by frame.droplevel(0, axis=1), or join them, as by frame.columns = ['_'.join(map(str, "
+            "name)) for name in frame.columns]"
+        )
 
 
 def read_csv(content: bytes, file: str, argument: str = "file", words: Collection[str] = ()) -> pd.DataFrame:
@@ -46,7 +64,10 @@ def read_csv(content: bytes, file: str, argument: str = "file", words: Collectio
             names = [str(name) for name in read(header=None, nrows=1, dtype=str).iloc[0].dropna()]
             frame = read(dtype={name: str for name in names if name.strip() in words})
     except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        _refuse_other_marks(content, file, argument)
         reason = " ".join(str(error).split())
+        if isinstance(error, UnicodeDecodeError):
+            reason += "; save it as UTF-8, or read it with pandas.read_csv(file, encoding=...) and give the frame"
         raise ValueError(
             f"{argument}: expected {file} to be UTF-8 text of columns separated by commas ({reason})"
         ) from None
@@ -54,10 +75,23 @@ def read_csv(content: bytes, file: str, argument: str = "file", words: Collectio
     for name in plain:
         if plain.count(name) > 1:
             raise ValueError(f"{argument}: expected different names of columns, got {name!r} twice in {file}")
-    first = str(frame.columns[0])
-    if frame.shape[1] == 1 and any(mark in first for mark in ";\t"):
-        raise ValueError(
-            f"{argument}: expected columns separated by commas, got the one column {first!r} in {file}; "
-            "read it with pandas.read_csv(file, sep=';', decimal=',') or the like, and give the frame"
-        )
+    _refuse_other_marks(content, file, argument)
     return frame
+
+
+def _refuse_other_marks(content: bytes, file: str, argument: str) -> None:
+    """Raise where columns are separated by something else than commas: each line has as many of it."""
+    lines = [line for line in content.decode("utf-8-sig", errors="replace").splitlines() if line.strip()][:_LINES]
+    said = lines and re.fullmatch(r"sep=(.)", lines[0].strip())  # what spreadsheets write above the names
+    if said:
+        lines = lines[1:]
+    for mark, written in ((";", ";"), ("\t", "\\t"), ("|", "|"), (" ", " ")):
+        counts = {line.count(mark) for line in lines}
+        alone = mark != " " or not any("," in line for line in lines)
+        if len(lines) > 1 and len(counts) == 1 and counts != {0} and alone:
+            decimal = ", decimal=','" if any(re.search(r"\d,\d", line) for line in lines[1:]) else ""
+            skipped = ", skiprows=1" if said else ""
+            raise ValueError(
+                f"{argument}: expected columns separated by commas, got {lines[0]!r} as the line of names in {file}; "
+                f"read it with pandas.read_csv(file, sep='{written}'{decimal}{skipped}), and give the frame"
+            )

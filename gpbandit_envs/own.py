@@ -23,7 +23,8 @@ from gpbandit_envs.certify import certify as make_certificate
 from gpbandit_envs.certify import find, save, table_hash
 from gpbandit_envs.certify.certificate import NORMS
 from gpbandit_envs.code_digest import code_digest, is_importable
-from gpbandit_envs.datasets.measured import content_digest, file_content, frame_digest
+from gpbandit_envs.csv_file import one_header
+from gpbandit_envs.datasets.measured import as_columns, content_digest, file_content, frame_digest
 from gpbandit_envs.domain import Domain
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.own_function import (
@@ -70,7 +71,7 @@ def from_table(
 
     Args:
         table: Path of a CSV file with a line of column names, or a frame.
-        target: Column that was measured.
+        target: Column that was measured, by its name; a number or a date stands for its text.
         minimise: Whether small values of the target are good.
         replicates: What rows with the same settings are: `"resample"` makes the feedback one of these measurements,
             so that a candidate that was measured once answers without noise, of which a mixture of both warns;
@@ -97,6 +98,10 @@ def from_table(
         ValueError: naming the column and the rows that are wrong, or the argument.
     """
     norms = _norms(certify)
+    (target,) = as_columns("target", [target])
+    categorical, ignore = as_columns("categorical", categorical), as_columns("ignore", ignore)
+    if noise_std is not None:
+        noise_std = as_number("noise_std", noise_std, "a finite number >= 0", lambda std: std >= 0)
     settings: dict[str, Any] = {"target": target, "minimise": as_truth("minimise", minimise), "replicates": replicates}
     optional = {"categorical": categorical, "ignore": ignore, "noise_std": noise_std, "kernel": kernel}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None and value != ()}
@@ -108,6 +113,7 @@ def from_table(
 
     if not isinstance(table, pd.DataFrame):
         raise TypeError(f"table: expected the path of a CSV file or a pandas.DataFrame, got {type(table).__name__}")
+    one_header("table", table)
     settings["sha256"] = frame_digest(table)
     entry_point = EntryPoint(functools.partial(frame_recipe, table.copy()))
     return _with_certificate(_checked_name(name, "table"), entry_point, settings, horizon, norms)
@@ -139,6 +145,7 @@ def from_function(
     grid: int | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    failed_as: float | None = None,
     name: str | None = None,
     horizon: int = _HORIZON,
 ) -> gym.Env[Any, Any]:
@@ -150,8 +157,8 @@ def from_function(
 
     Args:
         f: Takes an array of `d` values and returns a number, always the same for the same values.
-        bounds: A pair (low, high) for each coordinate, such pairs by name, or a `gpbandit_envs.domain.Domain`, which
-            may have integers and logarithmic scales.
+        bounds: For each coordinate a pair (low, high), `range(low, high + 1)` for integers or `agents.log(low, high)`
+            for a logarithmic scale; such by name; or a `gpbandit_envs.domain.Domain`, which may have choices besides.
         minimise: Whether small values are good; the reward is then minus the value.
         noise_std: Standard deviation of the noise, unit of `f`.
         optimum: The best value of `f` on the box, from which regret is measured; `"search"` looks for it with some ten
@@ -161,6 +168,8 @@ def from_function(
             at most all levels, of choices each once. None for the whole box.
         kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
+        failed_as: Value that counts for the regret where `f` returns NaN: that evaluation has failed, its feedback is
+            none and `info["failed"]` is True. None if `f` always returns a number.
         name: Letters, digits, `-`, `_` and `.`; by default that of the function, or `function`.
         horizon: Number of evaluations `T` after which an episode ends.
 
@@ -169,8 +178,8 @@ def from_function(
 
     Raises:
         TypeError: if `f` does not take one array, returns no number, or the bounds are no pairs.
-        ValueError: if `f` returns NaN, another value at the same point or a better one than the stated optimum, or
-            the bounds are not in order, or the grid has too many points.
+        ValueError: if `f` returns NaN without `failed_as`, another value at the same point or a better one than the
+            stated optimum, or the bounds are not in order, or the grid has too many points.
     """
     if not callable(f):
         raise TypeError(f"f: expected a function of one array, got {f!r}")
@@ -184,7 +193,9 @@ def from_function(
             f"grid: expected {expected} in {len(domain)} dimensions, of {MANY:,} arms at most, got {grid}; without a "
             "grid, arms are the whole box"
         )
-    function = OwnFunction(f, domain, minimise)
+    if failed_as is not None:
+        failed_as = as_number("failed_as", failed_as, "a finite number or None")
+    function = OwnFunction(f, domain, minimise, failed_as=failed_as)
     value = _tried(function)
     found: float | None = None
     if optimum == "search":
@@ -203,8 +214,9 @@ def from_function(
         "code": None if is_importable(f) else code if code == code_digest(f) else code_digest(f, state=False),
         "values": values,
     }
+    noise_std = as_number("noise_std", noise_std, "a finite number >= 0", lambda std: std >= 0)
     settings: dict[str, Any] = {"definition": defined, "noise_std": noise_std}
-    optional = {"grid": grid, "kernel": kernel, "noise": noise}
+    optional = {"grid": grid, "kernel": kernel, "noise": noise, "failed_as": failed_as}
     settings |= {key: _as_json(value) for key, value in optional.items() if value is not None}
     entry_point = EntryPoint(functools.partial(function_recipe, f, defined))
     default = getattr(f, "__name__", "function").replace("<lambda>", "function")
@@ -256,7 +268,8 @@ def _check_unchanged(id: str, spec: EnvSpec) -> None:
         return
     function, defined = spec.entry_point.given  # type: ignore[union-attr]
     domain = Domain.from_spec(defined["bounds"])
-    now = values_digest(OwnFunction(function, domain, defined["minimise"]), spec.kwargs.get("grid"))
+    own = OwnFunction(function, domain, defined["minimise"], failed_as=spec.kwargs.get("failed_as"))
+    now = values_digest(own, spec.kwargs.get("grid"))
     if now != definition["values"]:
         raise ValueError(
             f"{id}: its function returns other values than when from_function took it, as an object that it reads has "

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 
 from agents.core.protocol import Action
 from agents.experiment.parameters import Parameter, Parameters, Point, is_number, nil, plain
-from gpbandit_envs.arguments import LARGEST
-from gpbandit_envs.csv_file import read_csv
+from gpbandit_envs.arguments import LARGEST, is_finite, shown
+from gpbandit_envs.csv_file import one_header, read_csv
 from gpbandit_envs.domain import Dimension
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
             ) from None
     if len(table) == 0:
         raise ValueError(f"{name}: expected at least one row, got none")
+    one_header(name, table)
     table = table.rename(columns=str).reset_index(drop=True)  # rows are counted from 0 wherever they are named
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
@@ -63,6 +64,7 @@ def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
     Raises:
         ValueError: if a column is missing.
     """
+    one_header("points", frame)
     frame = frame.rename(columns=str)
     missing = [name for name in names if name not in frame.columns]
     if missing:
@@ -152,8 +154,8 @@ class Candidates:
             large = next((i for i, value in enumerate(values) if abs(value) > LARGEST), None)
             if large is not None:
                 raise ValueError(
-                    f"table: expected numbers up to {LARGEST:g} in size, got {values[large]!r} in column {name!r}, row "
-                    f"{large} (counted from 0)"
+                    f"table: expected numbers up to {LARGEST:g} in size, got {shown(values[large])} in column "
+                    f"{name!r}, row {large} (counted from 0)"
                 )
             low, high = float(min(values)), float(max(values))
             if name in self.log and low <= 0:
@@ -177,8 +179,8 @@ class Candidates:
     def _canonical(self, name: str, value: Any) -> object:
         """What is the same for all values of a column that count as one."""
         value = plain(value)
-        if not is_number(value):
-            return type(value), str(value)  # what is given may be no key of a dict
+        if not is_number(value) or not is_finite(value):
+            return type(value), shown(value)  # what is given may be no key of a dict
         return f"{0.0 if abs(value) <= self._nil[name] else float(value):.9g}"
 
     def problem_fields(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itertools import count, product
 from typing import Any, overload
 
 from agents.experiment.parameters import Parameter, is_number, plain
-from gpbandit_envs.arguments import did_you_mean, positive_number
+from gpbandit_envs.arguments import did_you_mean, is_finite, positive_number, shown
 
 _SLACK = 1e-6  # of the sizes of its terms, by which a linear constraint may be missed: decimals that were rounded
 _MOST_COMBINATIONS = 100_000
@@ -177,16 +177,16 @@ def constraint(given: str | Mapping[str, float], relation: str | None = None, bo
         if relation is not None or bound is not None:
             raise TypeError(f"constraint: expected a text alone, got {relation!r} and {bound!r} beside {given!r}")
         return _read(given)
-    if not isinstance(given, Mapping) or not isinstance(relation, str) or not is_number(bound):
+    if not isinstance(given, Mapping) or not isinstance(relation, str) or not is_number(bound) or not is_finite(bound):
         raise TypeError(
-            "constraint: expected a text such as 'a + b <= 1', or coefficients, a relation and a number, as in "
-            f"({{'a': 1, 'b': 1}}, '<=', 1), got {(given, relation, bound)!r}"
+            "constraint: expected a text such as 'a + b <= 1', or coefficients, a relation and a finite number, as "
+            f"in ({{'a': 1, 'b': 1}}, '<=', 1), got {shown((given, relation, bound))}"
         )
     if relation not in _TURNED:
         raise ValueError(f"constraint: expected '<=', '>=' or '==', got {relation!r}")
     for name, c in given.items():
-        if not is_number(c) or not math.isfinite(c):
-            raise ValueError(f"constraint: expected finite coefficients, got {c!r} for {name!r}")
+        if not is_number(c) or not is_finite(c):
+            raise ValueError(f"constraint: expected finite coefficients, got {shown(c)} for {name!r}")
     text = f"{_shown({name: c for name, c in given.items() if c} or given)} {relation} {plain(bound):g}"
     return _between({str(name): float(c) for name, c in given.items()}, {relation: float(plain(bound))}, text)
 
@@ -316,7 +316,7 @@ def _read(text: str) -> Linear:
         reason = str(error)
         if reason.startswith("constraint"):
             raise
-    raise ValueError(f"constraint {text!r}: expected a linear one, such as 'a + 2 * b <= 1': {reason}")
+    raise ValueError(f"constraint {shown(text)}: expected a linear one, such as 'a + 2 * b <= 1': {reason}")
 
 
 def _compared(sides: list[_Form], relations: list[str], text: str) -> Linear:
@@ -339,7 +339,7 @@ def _form(node: ast.expr, quoted: Sequence[str], written: Mapping[str, str]) -> 
     if isinstance(node, ast.Name):
         match = re.fullmatch(r"_quoted_(\d+)_", node.id)
         return {quoted[int(match.group(1))] if match else written.get(node.id, node.id): 1.0}
-    if isinstance(node, ast.Constant) and is_number(node.value):
+    if isinstance(node, ast.Constant) and is_number(node.value) and is_finite(node.value):
         return {"": float(node.value)}  # type: ignore[arg-type]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
         return _times(_form(node.operand, quoted, written), -1.0 if isinstance(node.op, ast.USub) else 1.0)
@@ -352,7 +352,7 @@ def _form(node: ast.expr, quoted: Sequence[str], written: Mapping[str, str]) -> 
             return _times(form, number.get("", 0.0))
         if isinstance(node.op, ast.Div) and set(right) <= {""} and right.get("", 0.0) != 0:
             return _times(left, 1 / right[""])
-    raise ValueError(f"it has {ast.unparse(node)!r}")
+    raise ValueError(f"it has {shown(ast.unparse(node))}")
 
 
 def _plus(one: _Form, other: _Form, sign: float) -> _Form:

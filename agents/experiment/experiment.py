@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from agents.experiment.leave_one_out import Check
 
 _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of a box, nothing is proposed
+_MOST_SEED = 2**64 - 1  # of one word; dates and hashes are seeds
 _REPLACEMENTS = 1_024  # points of a box among which that for one that is not available is chosen
 _DRAWS, _MOST_DRAWS = 20, 20_000  # for each point where they are few, of which hardly one is then missed
 _BATCHES = f"{DEFAULT_AGENT!r}, the default, goes on while points are open"
@@ -133,7 +134,7 @@ class Experiment:
         log: Sequence[str] = (),
     ) -> None:
         failures = as_truth("failures", failures)
-        self.repeats, self.seed = as_truth("repeats", repeats), as_count("seed", seed, 0)
+        self.repeats, self.seed = as_truth("repeats", repeats), as_count("seed", seed, 0, _MOST_SEED)
         self.goals = as_goals(outcome, minimise=as_truth("minimise", minimise))
         self.prior_mean = as_outcome("prior_mean", prior_mean)
         self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
@@ -365,13 +366,15 @@ class Experiment:
 
         Args:
             point: A dict with a value for every parameter.
-            outcome: What came of it, a finite number; of several outcomes a dict with a number for each.
+            outcome: What came of it, a finite number; of several outcomes a dict with a number for each. Where some are
+                measured later, those that are there: the point stays open until the last one is told.
             failed: Whether the evaluation gave no outcome; `outcome` is then left out.
 
         Raises:
             TypeError: if the point is no dict, there are several outcomes and `outcome` is none, or `failed` is no
                 truth value.
-            ValueError: if the point is out of range, breaks a constraint or was told already, or an outcome is no
+            ValueError: if the point is out of range, breaks a constraint by more than a thousandth of the largest term
+                of its sum, or was told already, or an outcome is no
                 finite number.
         """
         self._history.tell(point, outcome, failed)

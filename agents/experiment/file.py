@@ -124,7 +124,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     schema = content.get("schema")
     if schema not in _SCHEMAS:
         hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
-        raise ValueError(f"{path}: expected schema {' or '.join(map(str, _SCHEMAS))}, got {schema!r}{hint}")
+        raise ValueError(f"{path}: expected schema {' or '.join(map(str, _SCHEMAS))}, got {shown(schema)}{hint}")
     setup, events = content.get("setup"), content.get("events")
     if not isinstance(setup, dict) or set(setup) - {"constraints"} != _SETUP:
         raise ValueError(f"{path}: expected a setup with {', '.join(sorted(_SETUP))}, got {shown(setup)}")

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agents.experiment.parameters import is_number
+from gpbandit_envs.arguments import as_text, shown
+
 _BOTH: tuple[Literal["max", "min"], ...] = ("max", "min")
 _DIRECTIONS = {f"{word}{end}": word for word in _BOTH for end in ("", "imise", "imize")}
 _EXPECTED = "expected 'max', 'min', a limit such as '<= 40', or both, as in ('min', '<= 40')"
@@ -61,8 +64,10 @@ def as_goals(outcome: Any, *, minimise: bool) -> tuple[Goal, ...]:
         TypeError: if it is neither.
         ValueError: if a goal cannot be read, or no outcome has a direction.
     """
+    if is_number(outcome):
+        outcome = str(outcome)  # as the names of columns are
     if isinstance(outcome, str):
-        return (Goal(outcome, "min" if minimise else "max"),)
+        return (Goal(as_text("outcome", outcome), "min" if minimise else "max"),)
     if not isinstance(outcome, Mapping):
         hint = ""
         if isinstance(outcome, (list, tuple)) and outcome and all(isinstance(name, str) for name in outcome):
@@ -71,7 +76,7 @@ def as_goals(outcome: Any, *, minimise: bool) -> tuple[Goal, ...]:
         raise TypeError(f"outcome: expected the name of an outcome, or a dict of goals by name, got {outcome!r}{hint}")
     if minimise:
         raise ValueError("minimise: expected with a single outcome only; here the goals of outcome= say 'max' or 'min'")
-    found = tuple(_goal(str(name), given) for name, given in outcome.items())
+    found = tuple(_goal(as_text("outcome", str(name)), given) for name, given in outcome.items())
     if not any(goal.direction for goal in found):
         raise ValueError(f"outcome: expected at least one outcome with 'max' or 'min', got {dict(outcome)!r}")
     return found
@@ -92,7 +97,7 @@ def _goal(name: str, given: Any) -> Goal:
         else:
             parts = []
     if not parts:
-        raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {given!r}")
+        raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {shown(given)}")
     if direction and limit and limit[0] != {"max": ">=", "min": "<="}[direction]:
         raise ValueError(
             f"outcome: {name!r}: expected a limit on the side of bad outcomes, {'>=' if direction == 'max' else '<='} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from agents.experiment.goals import Goal
 from agents.experiment.hypervolume import is_dominated
 from agents.experiment.parameters import Point, is_number, plain
 from agents.experiment.region import Region
-from gpbandit_envs.arguments import LARGEST, as_truth, did_you_mean
+from gpbandit_envs.arguments import LARGEST, as_truth, did_you_mean, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,7 @@ class Evaluation:
         outcomes: What came of it, by the names of the outcomes, each in its unit; None unless `"done"`.
         asked: Whether the policy proposed it; False for one that was told without having been asked.
         counts_as: For a failed one, the outcomes that the policy was given in place of none, if any.
+        early: Outcomes that were told while others are awaited.
     """
 
     point: Point
@@ -53,6 +54,7 @@ class Evaluation:
     outcomes: Outcomes | None = None
     asked: bool = True
     counts_as: Outcomes | None = None
+    early: Outcomes = field(default_factory=dict)
 
     @property
     def numbers(self) -> Outcomes | None:
@@ -69,12 +71,12 @@ def as_outcome(name: str, value: Any) -> float:
     value = plain(value)
     if not is_number(value) or not abs(value) <= LARGEST:
         hint = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
-        raise ValueError(f"{name}: expected a finite number, got {value!r}{hint}")
+        raise ValueError(f"{name}: expected a finite number, got {shown(value)}{hint}")
     return float(value)
 
 
-def as_outcomes(names: Sequence[str], given: Any) -> Outcomes:
-    """A number for every outcome: of a single one the number alone, else a dict.
+def as_outcomes(names: Sequence[str], given: Any, early: bool = False) -> Outcomes:
+    """A number for every outcome: of a single one the number alone, else a dict; if `early`, for at least one.
 
     Raises:
         TypeError: if there are several and it is no dict.
@@ -88,9 +90,9 @@ def as_outcomes(names: Sequence[str], given: Any) -> Outcomes:
         if name not in names:
             raise ValueError(f"outcome: no outcome {name!r}; {did_you_mean(str(name), list(names), cutoff=0.5)}")
     missing = [name for name in names if name not in given]
-    if missing:
+    if missing and not (early and given):
         raise ValueError(f"outcome: expected a number for each of {', '.join(names)}, missing {', '.join(missing)}")
-    return {name: as_outcome(name, given[name]) for name in names}
+    return {name: as_outcome(name, given[name]) for name in names if name in given}
 
 
 def has_outcomes(frame: pd.DataFrame, outcome: str) -> bool:
@@ -136,7 +138,7 @@ def outcomes_in(
         status = point.pop(STATUS, "")
         found = {name: point.pop(name) for name in names}
         missing = [name for name in names if pd.isna(found[name])]
-        if status in ("open", "withdrawn") and len(missing) == len(names):
+        if (status == "open" and missing) or (status == "withdrawn" and len(missing) == len(names)):
             continue
         outcomes = None
         with row_named(i, table):
@@ -235,8 +237,8 @@ class History:
             raise ValueError(f"outcome: expected none with failed=True, got {outcome!r}")
         came: dict[str, Any] = {"failed": True}
         if not failed:
-            outcomes = as_outcomes(self._names, outcome)
-            came = {"outcome": outcomes if len(outcomes) > 1 else outcomes[self._names[0]]}
+            outcomes = as_outcomes(self._names, outcome, early=True)
+            came = {"outcome": outcomes if len(self._names) > 1 else outcomes[self._names[0]]}
         found = self._find(point)
         if found is None:
             self.note({"tell": len(self.own), **came, "point": self.stated(point).point})
@@ -269,12 +271,15 @@ class History:
             failed = event.get("failed", False)
             if failed not in (True, False) or (failed and "outcome" in event):
                 raise ValueError(f"expected an outcome or 'failed': true, got {event!r}")
-            outcomes = None if failed else as_outcomes(self._names, event.get("outcome"))
+            outcomes = None if failed else as_outcomes(self._names, event.get("outcome"), early=True)
             if new is not None:
                 self.own.append(new)
             told = self.own[number]
-            told.outcomes, told.status = outcomes, "failed" if failed else "done"
-            self.untold.append(number)
+            if outcomes is not None:
+                told.early = outcomes = {**told.early, **outcomes}
+            if outcomes is None or len(outcomes) == len(self._names):  # else the others are awaited
+                told.outcomes, told.status = outcomes, "failed" if failed else "done"
+                self.untold.append(number)
         self.events.append(event)
 
     # Points and evaluations.
@@ -404,7 +409,7 @@ class History:
         rows = [(each, "before") for each in self.before] + [(each, each.status) for each in self.own]
         nothing = dict.fromkeys(self._names)
         columns = [*self._choices.names, *self._names, STATUS]
-        found = [{**each.point, **(each.outcomes or nothing), STATUS: status} for each, status in rows]
+        found = [{**each.point, **nothing, **(each.outcomes or each.early), STATUS: status} for each, status in rows]
         return pd.DataFrame(found, columns=columns)
 
     def __repr__(self) -> str:

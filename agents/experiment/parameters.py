@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gpbandit_envs.arguments import LARGEST, did_you_mean
+from gpbandit_envs.arguments import LARGEST, as_text, did_you_mean, is_finite, shown
 from gpbandit_envs.domain import Dimension, Domain
 
 Point = dict[str, Any]
@@ -25,6 +25,7 @@ Point = dict[str, Any]
 
 _DIGITS = 4  # a real value is proposed to a ten-thousandth of its range, on a wide logarithmic scale to 4 digits
 _WIDE = 2  # ratio of the ends from which a logarithmic scale is wide
+_NOISY, _ULPS = 15, 16  # digits, and units in the last place, of a level that is the sum of some steps
 SAME = 1e-9  # relative difference of numbers that are the same, after a way through text
 _NIL = 1e-6  # of the least difference of levels: sums of steps end as close to 0
 
@@ -33,8 +34,11 @@ def log(low: float, high: float) -> Dimension:
     """A range on a logarithmic scale, such as `log(1e-4, 1)` for a rate.
 
     Raises:
-        ValueError: unless `0 < low < high` and both are finite.
+        ValueError: unless both are finite numbers with `0 < low < high`.
     """
+    for name, end in (("low", low), ("high", high)):
+        if not is_number(end) or not is_finite(end):
+            raise ValueError(f"{name}: expected a finite number > 0 on a logarithmic scale, got {shown(end)}")
     return Dimension(float(plain(low)), float(plain(high)), log=True)
 
 
@@ -47,7 +51,7 @@ def plain(value: Any) -> Any:
         value = float(str(value))
     elif isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int) or not isinstance(value, Real):
+    if isinstance(value, int) or not isinstance(value, Real) or not is_finite(value):
         return value
     return float(value) + 0.0
 
@@ -89,11 +93,11 @@ class Parameter:
             hint = did_you_mean(value, [label for label in self.labels if isinstance(label, str)], "")
             listed = ", ".join(map(repr, self.labels[:12]))
             listed += f", ... ({len(self.labels)} in all)" if len(self.labels) > 12 else ""
-            raise ValueError(f"{self.name}: expected one of {listed}, got {value!r}{f'; {hint}' if hint else ''}")
+            raise ValueError(f"{self.name}: expected one of {listed}, got {shown(value)}{f'; {hint}' if hint else ''}")
         kind = "an integer" if d.integer else "a number"
         low, high = (int(d.low), int(d.high)) if d.integer else (d.low, d.high)
-        refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {value!r}")
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {shown(value)}")
+        if isinstance(value, bool) or not isinstance(value, Real) or not is_finite(value):
             raise refused
         number, slack = float(value), SAME * max(abs(d.low), abs(d.high))
         if not d.low - slack <= number <= d.high + slack or (d.integer and not number.is_integer()):
@@ -163,19 +167,21 @@ def as_parameter(name: str, setting: Any) -> Parameter:
         ValueError: if the bounds are out of order, or there are fewer than two values, or two are equal, or three
             numbers may be meant as low, high and step.
     """
+    as_text("parameters", name)
     try:
         if isinstance(setting, Parameter):
             return setting
         if isinstance(setting, Dimension):
             return Parameter(replace(setting, name=name), setting.choices)
+        if isinstance(setting, range):
+            _check_sizes((setting.start, setting.stop), setting)
         if isinstance(setting, range) and setting.step == 1:
             if len(setting) < 2:
                 raise ValueError(f"expected a range of at least two integers, got {setting!r}")
             return Parameter(Dimension(setting[0], setting[-1], integer=True, name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(is_number, setting)):
             low, high = map(plain, setting)
-            if max(abs(low), abs(high)) > LARGEST:
-                raise ValueError(f"expected numbers up to {LARGEST:g} in size, got {setting!r}")
+            _check_sizes((low, high), setting)
             return Parameter(Dimension(float(low), float(high), name=name))
         if isinstance(setting, tuple) and len(setting) == 2 and all(map(_is_numeral, setting)):
             raise ValueError(f"expected (low, high) as numbers, got text, {setting!r}; a list gives two categories")
@@ -184,7 +190,14 @@ def as_parameter(name: str, setting: Any) -> Parameter:
             return _listed(name, values)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    raise TypeError(f"{name}: expected (low, high), log(low, high), range(low, high + 1) or a list, got {setting!r}")
+    raise TypeError(
+        f"{name}: expected (low, high), log(low, high), range(low, high + 1) or a list, got {shown(setting)}"
+    )
+
+
+def _check_sizes(numbers: Iterable[float], setting: Any) -> None:
+    if any(abs(number) > LARGEST for number in numbers):
+        raise ValueError(f"expected numbers up to {LARGEST:g} in size, got {shown(setting)}")
 
 
 def _values(setting: Any) -> list[Any] | None:
@@ -216,9 +229,9 @@ def _listed(name: str, values: list[Any]) -> Parameter:
         raise ValueError(f"expected at least two values, got {values!r}; leave out what does not vary")
     numbers = all(map(is_number, values))
     if numbers:
-        if not all(map(math.isfinite, values)):
-            raise ValueError(f"expected finite numbers, got {values!r}")
-        values = sorted(values)
+        if not all(map(is_finite, values)):
+            raise ValueError(f"expected finite numbers, got {shown(values)}")
+        values = _decimals(sorted(values))
     # Only neighbours of sorted numbers can be equal: long arrays have too many pairs.
     pairs = pairwise(values) if numbers else combinations(values, 2)
     if any(_same(one, other) for one, other in pairs):
@@ -227,7 +240,9 @@ def _listed(name: str, values: list[Any]) -> Parameter:
         dimension = Dimension(0, len(values) - 1, integer=True, name=name)
     else:
         if not all(isinstance(value, (str, bool)) for value in values):
-            raise ValueError(f"expected numbers alone or text alone, got {values!r}")
+            raise ValueError(f"expected numbers alone or text alone, got {shown(values)}")
+        for value in values:
+            as_text("value", str(value))
         dimension = Dimension(name=name, choices=tuple(map(str, values)))
     return Parameter(dimension, tuple(values))
 
@@ -274,16 +289,17 @@ class Parameters:
             ValueError: if a parameter is missing or unknown, or has a value that is none of its own.
         """
         self.check_names(point)
+        point = {str(name): value for name, value in point.items()}
         return np.array([parameter.number(point[parameter.name]) for parameter in self.all])
 
     def check_names(self, point: Any) -> None:
         """Raise unless a point is a dict with a value for every parameter and for nothing else."""
         if not isinstance(point, Mapping):
             raise TypeError(f"point: expected a dict with {', '.join(self.names)}, got {point!r}")
-        for name in point:
+        for name in map(str, point):
             if name not in self.names:
                 raise ValueError(f"point: no parameter {name!r}; {did_you_mean(name, self.names, cutoff=0.5)}")
-        missing = [name for name in self.names if name not in point]
+        missing = [name for name in self.names if name not in map(str, point)]
         if missing:
             raise ValueError(f"point: expected a value for {', '.join(self.names)}, missing {', '.join(missing)}")
 
@@ -315,6 +331,18 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
+def _decimals(values: list[Any]) -> list[Any]:
+    """Levels without what sums of steps add to their decimals: 0.85 for 0.8500000000000001, and 0 for 5.6e-17."""
+    tiny, out = nil(values) * SAME, []
+    for value in values:
+        short = float(f"{value:.12g}") if isinstance(value, float) else value
+        noisy = isinstance(value, float) and len(repr(value).split("e")[0].strip("-0.")) >= _NOISY
+        if noisy and (abs(value) <= tiny or abs(short - value) <= _ULPS * math.ulp(max(map(abs, values)))):
+            value = 0.0 if abs(value) <= tiny else short
+        out.append(value)
+    return out
+
+
 def _is_numeral(value: Any) -> bool:
     try:
         return isinstance(value, str) and math.isfinite(float(value))
@@ -323,6 +351,6 @@ def _is_numeral(value: Any) -> bool:
 
 
 def _same(one: Any, other: Any, nil: float = 0.0) -> bool:
-    if is_number(one) and is_number(other):
+    if is_number(one) and is_number(other) and is_finite(one) and is_finite(other):
         return math.isclose(one, other, rel_tol=SAME) or max(abs(one), abs(other)) <= nil
     return type(one) is type(other) and bool(one == other)

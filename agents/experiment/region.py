@@ -26,6 +26,7 @@ from gpbandit_envs.domain import Domain
 _AT_ONCE = 64  # polytopes: a hundredth to a tenth of a second each
 _MOST_POLYTOPES = 20_000  # where all of them may have to be tried to find one that is not empty
 _FINER = 8  # further digits that are tried where rounding leaves the region
+_WEIGHED = 1e-3  # of the largest term of a sum, by which what was tried may miss its bounds
 _EXACT = 1e-11  # of the sizes of its terms, by which an equality may be missed: one in the last of twelve digits
 
 
@@ -358,9 +359,12 @@ class Region:
         return middle
 
     def check(self, point: Mapping[str, Any]) -> None:
-        """Raise where a point has values that the constraints exclude; the message names the constraint."""
+        """Raise where a point has values that the constraints exclude; the message names the constraint.
+
+        What was tried was weighed: a sum may miss its bounds by a thousandth of its largest term.
+        """
         for each in self.constraints:
-            missed = each.missed_by(point)
+            missed = each.missed_by(point, _WEIGHED) if isinstance(each, Linear) else each.missed_by(point)
             if missed:
                 what = "expected a combination that is not forbidden" if isinstance(each, Forbidden) else "expected it"
                 raise ValueError(f"point: {what} under {each.text!r}, got {missed}")

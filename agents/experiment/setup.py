@@ -62,7 +62,7 @@ def as_choices(
         if there:
             known = frame[frame[there].notna().any(axis="columns")]
             frame = frame.drop(columns=there)
-        choices = Candidates.of(frame, (log,) if isinstance(log, str) else tuple(log))
+        choices = Candidates.of(frame, (log,) if isinstance(log, str) else tuple(map(str, log)))
     for name in choices.names:
         if name in (*outcomes, STATUS):
             raise ValueError(

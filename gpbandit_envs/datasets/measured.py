@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from gpbandit_envs.arguments import LARGEST, did_you_mean, shown
+from gpbandit_envs.arguments import LARGEST, did_you_mean, is_finite, shown
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.table import Table, padded
@@ -65,6 +65,23 @@ def file_content(file: str | os.PathLike[str]) -> bytes:
     if not path.is_file():
         raise FileNotFoundError(f"file: there is no file {os.fspath(file)!r} in {Path.cwd()}")
     return path.read_bytes()
+
+
+def as_columns(argument: str, names: Iterable[object]) -> tuple[str, ...]:
+    """The names of columns, as text: those of a frame may be numbers, dates or truth values.
+
+    Raises:
+        TypeError: if `names` is no list of names.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable) or getattr(names, "shape", None) == ():
+        what = "the text " if isinstance(names, str) else ""
+        hint = "" if names is None else f"; write [{shown(names)}]"
+        raise TypeError(f"{argument}: expected a list of columns, got {what}{shown(names)}{hint}")
+    found = list(names)
+    for name in found:
+        if name is None or isinstance(name, tuple) or not isinstance(name, Hashable):
+            raise TypeError(f"{argument}: expected the name of a column, got {shown(name)}")
+    return tuple(map(str, found))
 
 
 def content_digest(content: bytes) -> str:
@@ -164,6 +181,10 @@ def _check_columns(columns: list[str], target: str, categorical: Sequence[str], 
 def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column of objects that are all numbers, `Decimal` among them, as numbers; any other as it is."""
     if column.dtype == object and column.map(lambda x: isinstance(x, Real | Decimal)).all():
+        large = (~column.map(is_finite) & ~column.isna()).to_numpy(bool)
+        if large.any():
+            value = shown(column.iloc[int(np.argmax(large))])
+            raise ValueError(f"table: column {column.name!r} should hold finite numbers, got {value} in {_rows(large)}")
         return column.astype(np.float64)
     return column
 

@@ -265,8 +265,8 @@ class FiniteArmEnv(BanditEnv):
 class BoxEnv(BanditEnv):
     """A bandit whose action is a point of the unit cube; see `BanditEnv` for arguments and information.
 
-    Where an evaluation is a training run, `info["cost"]` is that of the run and `info["failed"]` is True if it gave no
-    model. The mean of a failed run is the task's floor, so that its regret is finite; its feedback is to be ignored.
+    Where an evaluation is a training run, `info["cost"]` is that of the run. `info["failed"]` is True where it gave no
+    result. Its mean is then the task's floor, so that its regret is finite; its feedback is to be ignored.
 
     Attributes:
         low: True lower bound of each coordinate, shape `(d,)`.
@@ -301,7 +301,7 @@ class BoxEnv(BanditEnv):
         if self._reveal_oracle:
             regret = self.certificate.optimum - mean
             info["oracle"] = {"mean": mean} if math.isnan(regret) else {"mean": mean, "regret": regret}
-        if self._family.expensive and self._family.failed(x):
+        if self._family.fails and self._family.failed(x):
             info["failed"] = True
         for feature in self._features:
             reward = feature.feed(self, x, mean, reward, info)

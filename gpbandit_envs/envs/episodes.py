@@ -184,6 +184,18 @@ class RowsDrawnAnew(Feature):
         env.state_anew()
 
 
+class FailedEvaluations(Feature):
+    """Some arms give no result: `info["failed"]` says so, and the feedback is to be ignored."""
+
+    def __init__(self, failed: np.ndarray) -> None:
+        self._failed = failed.tolist()
+
+    def feed(self, env: BanditEnv, action: Any, mean: float, reward: float, info: dict[str, Any]) -> float:
+        if self._failed[action]:
+            info["failed"] = True
+        return reward
+
+
 def features_of(recipe: EnvRecipe) -> tuple[Feature, ...]:
     """The features that a recipe asks for; the arms of an episode come before what depends on them."""
     found: list[Feature] = []
@@ -193,4 +205,6 @@ def features_of(recipe: EnvRecipe) -> tuple[Feature, ...]:
         found.append(InitialEvaluations())
     if recipe.corruption is not None:
         found.append(CorruptedFeedback(recipe.corruption))
+    if isinstance(recipe.family, ArmFamily) and recipe.family.failed is not None:
+        found.append(FailedEvaluations(recipe.family.failed))
     return tuple(found)

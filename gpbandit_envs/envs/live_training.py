@@ -85,7 +85,7 @@ class Training(FixedBox):
     best_known: BestKnown
 
     elementwise = True
-    expensive = True
+    expensive = fails = True
 
     def __init__(self) -> None:
         self.dim = self.domain.dim

@@ -6,20 +6,22 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.optimize import minimize
 
-from gpbandit_envs.arguments import LARGEST, positive_int
+from gpbandit_envs.arguments import LARGEST, as_text, positive_int, shown
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, modelled
 from gpbandit_envs.functions.base import BoxFunction, FixedBox, OnArms, lattice
 from gpbandit_envs.problem import Certificate
 
-Bounds = Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | Domain
-"""A pair (low, high) for each coordinate, such pairs by name, or a `Domain`."""
+Bound = Sequence[float] | range | Dimension
+Bounds = Sequence[Bound] | Mapping[str, Bound] | Domain
+"""For each coordinate a pair (low, high), a range of integers or a `Dimension`; such by name; or a `Domain`."""
 
 _SOBOL, _CLIMBS = 2**12, 16
 _WALKS, _NEARBY = 4, 1_000
@@ -41,6 +43,7 @@ class OwnFunction(FixedBox):
         minimise: Whether small values are good; the mean is then minus the value.
         optimum: Best value, in the function's own sign; None if it is unknown.
         facts: Facts for the certificate.
+        failed_as: Value that counts where the function gives no number, if it may.
     """
 
     elementwise = True
@@ -52,7 +55,10 @@ class OwnFunction(FixedBox):
         minimise: bool = False,
         optimum: float | None = None,
         facts: Mapping[str, object] | None = None,
+        failed_as: float | None = None,
     ) -> None:
+        self.fails, self._failed_as = failed_as is not None, failed_as
+        self._last: tuple[bytes, bool] = b"", False
         self.domain = domain
         self.dim = domain.dim
         sizes = [d.size for d in domain]
@@ -76,9 +82,21 @@ class OwnFunction(FixedBox):
             value = float(returned)
         except (TypeError, ValueError):
             raise TypeError(f"f: expected a number at {x.tolist()}, got {returned!r}") from None
+        failed = math.isnan(value) and self._failed_as is not None
+        self._last = x.tobytes(), failed
+        if failed and self._failed_as is not None:
+            return self._failed_as
         if not math.isfinite(value):
-            raise ValueError(f"f: expected a finite number at {x.tolist()}, got {value}")
+            hint = "; failed_as= says what it counts as where it gives none" if math.isnan(value) else ""
+            raise ValueError(f"f: expected a finite number at {x.tolist()}, got {value}{hint}")
         return value
+
+    def failed(self, x: Float[np.ndarray, " d"]) -> bool:
+        """Whether the function gives no number at a point of the unit cube."""
+        (values,) = self.domain.values(x[None])
+        if self._last[0] != values.tobytes():  # seldom: the evaluation comes just before
+            self.value(values)
+        return self._last[1]
 
     def evaluate(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         """Means at points of the unit cube."""
@@ -98,6 +116,7 @@ def function_recipe(
     noise_std: float = 0.0,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
+    failed_as: float | None = None,
 ) -> EnvRecipe:
     """A function of your own, on its box or on a grid of it.
 
@@ -110,6 +129,7 @@ def function_recipe(
         noise_std: Standard deviation of the noise, unit of the function.
         kernel: Prior stated to policies, on the unit cube; none if None.
         noise: Noise model, a name or a spec; Gaussian if None.
+        failed_as: Value that counts where the function gives no number; None if it always gives one.
     """
     if definition is not None and dict(definition) != dict(defined):
         changed = [name for name in defined if definition.get(name) != defined[name]]
@@ -119,7 +139,7 @@ def function_recipe(
         )
     domain = Domain.from_spec(defined["bounds"])
     facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
-    box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts)
+    box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts, failed_as)
     family = None if grid is None else OnArms(box, grid_of(domain, positive_int("grid", grid)))
     notes = {"domain": domain.to_spec(), "minimise": defined["minimise"]}
     return modelled(family or box, kernel, noise, noise_std, notes=notes)
@@ -202,21 +222,33 @@ def as_domain(bounds: Bounds) -> Domain:
     dimensions = []
     for number, (name, pair) in enumerate(named):
         where = f"bounds[{name!r}]" if name else f"bounds[{number}]"
+        if isinstance(pair, range) and pair.step == 1 and -LARGEST <= pair.start < pair.stop - 1 <= LARGEST:
+            pair = Dimension(pair.start, pair.stop - 1, integer=True)
+        if isinstance(pair, Dimension):
+            dimensions.append(replace(pair, name=as_text(where, str(name)) or pair.name))
+            continue
         try:
+            if isinstance(pair, range | str) or any(isinstance(end, str | bool) for end in pair):
+                raise TypeError
             low, high = (float(end) for end in pair)
-        except (TypeError, ValueError):
-            raise TypeError(f"{where}: expected a pair (low, high) of numbers, got {pair!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(
+                f"{where}: expected a pair (low, high) of numbers, range(low, high + 1) of at least two integers or "
+                f"agents.log(low, high), got {shown(pair)}; for levels or names give range(n), and let f look them up"
+            ) from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise ValueError(f"{where}: expected finite numbers low < high, got {pair!r}")
         if max(abs(low), abs(high)) > LARGEST:
             raise ValueError(f"{where}: expected numbers up to {LARGEST:g} in size, got {pair!r}")
-        dimensions.append(Dimension(low, high, name=str(name)))
+        dimensions.append(Dimension(low, high, name=as_text(where, str(name))))
     if not dimensions:
         raise ValueError("bounds: expected at least one pair (low, high), got none")
     return Domain(tuple(dimensions))
 
 
 def _pairs(bounds: Any) -> Iterable[Any]:
+    if isinstance(bounds, range | Dimension):
+        raise TypeError(f"bounds: expected a list, got {bounds!r}; for one coordinate, write [...] around it")
     if isinstance(bounds, str) or not isinstance(bounds, Iterable):
         raise TypeError(f"bounds: expected a pair (low, high) for each coordinate, got {bounds!r}")
     pairs = list(bounds)

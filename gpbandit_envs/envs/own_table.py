@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from gpbandit_envs.arguments import as_truth
 from gpbandit_envs.csv_file import read_csv
-from gpbandit_envs.datasets.measured import Measured, content_digest, file_content, frame_digest, measured
+from gpbandit_envs.datasets.measured import Measured, as_columns, content_digest, file_content, frame_digest, measured
 from gpbandit_envs.datasets.table import unit_interval
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike
@@ -69,7 +69,7 @@ def table(
     minimise = as_truth("minimise", minimise)
     content = file_content(file)
     digest = _checked_digest(content_digest(content), sha256, f"{file} holds other data than it did: it was edited")
-    columns = _columns("categorical", categorical), _columns("ignore", ignore)
+    columns = as_columns("categorical", categorical), as_columns("ignore", ignore)
     found = _read(content, file, target, minimise, *columns)
     return _recipe(found, digest, minimise, replicates, noise_std, kernel)
 
@@ -91,7 +91,7 @@ def frame_recipe(
     digest = _checked_digest(
         frame_digest(frame), sha256, "another frame has taken the name since: give each a name= of its own"
     )
-    names, left_out = _columns("categorical", categorical), _columns("ignore", ignore)
+    names, left_out = as_columns("categorical", categorical), as_columns("ignore", ignore)
     found = measured(frame, target, minimise=minimise, categorical=names, ignore=left_out)
     return _recipe(found, digest, minimise, replicates, noise_std, kernel)
 
@@ -103,12 +103,6 @@ def _read(
     """The file's measurements, read once a process for the same content."""
     frame = read_csv(content, file, words=categorical)
     return measured(frame, target, minimise=minimise, categorical=categorical, ignore=ignore, name=Path(file).stem)
-
-
-def _columns(argument: str, names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise TypeError(f"{argument}: expected a list of columns, got the text {names!r}; write [{names!r}]")
-    return tuple(names)
 
 
 def _checked_digest(digest: str, expected: str | None, otherwise: str) -> str:

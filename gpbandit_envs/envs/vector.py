@@ -237,6 +237,10 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._row += 1
         return self._variates[self._row - 1]
 
+    @abstractmethod
+    def _failed(self, actions: np.ndarray) -> np.ndarray | None:
+        """Which evaluations gave no result; None if all give one."""
+
     def _info(self, actions: np.ndarray, means: np.ndarray, live: np.ndarray | None) -> dict[str, Any]:
         """Information in the form of `SyncVectorEnv`: every key has a mask of the environments it is from."""
 
@@ -256,6 +260,11 @@ class BanditVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             if self._corruption is not None:
                 info["oracle"] |= {"corruption": masked(self._added), "_corruption": mask()}
             info["_oracle"] = mask()
+        failed = self._failed(actions)
+        if failed is not None:
+            failed = failed if live is None else failed & live
+            # As in SyncVectorEnv, a key that no environment gave is not there.
+            info |= {"failed": failed, "_failed": failed.copy()} if failed.any() else {}
         return info
 
     def _final(self, actions: np.ndarray, means: np.ndarray, over: np.ndarray) -> dict[str, Any]:
@@ -319,6 +328,11 @@ class FiniteArmVectorEnv(BanditVectorEnv):
         costs: np.ndarray = self.recipe.costs.take(actions)
         return costs
 
+    def _failed(self, actions: np.ndarray) -> np.ndarray | None:
+        assert isinstance(self.recipe.family, ArmFamily)
+        failed = self.recipe.family.failed
+        return None if failed is None else failed.take(actions)
+
     def _use(self, i: int, function: ArmFunction) -> None:
         self._table = self._with(self._table, i, function.mean)
         if self._corruption is not None:
@@ -363,15 +377,8 @@ class BoxVectorEnv(BanditVectorEnv):
             return np.ones(len(actions))
         return np.array([self._family.cost(x) for x in actions])
 
-    def _info(self, actions: np.ndarray, means: np.ndarray, live: np.ndarray | None) -> dict[str, Any]:
-        info = super()._info(actions, means, live)
-        if not self._family.expensive:
-            return info
-        failed = np.array([self._family.failed(x) for x in actions])
-        if live is not None:
-            failed &= live
-        # As in SyncVectorEnv, a key that no environment gave is not there.
-        return {**info, "failed": failed, "_failed": failed.copy()} if failed.any() else info
+    def _failed(self, actions: np.ndarray) -> np.ndarray | None:
+        return np.array([self._family.failed(x) for x in actions]) if self._family.fails else None
 
     def _use(self, i: int, function: BoxFunction) -> None:
         self._functions[i] = function

@@ -70,12 +70,14 @@ class ArmFamily(ABC):
         kernel: Prior that describes the draws; None if there is none.
         norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
         fixed: Whether every draw is the same function.
+        failed: Which arms give no result, shape `(A,)`; None if all give one.
     """
 
     arms: Float[np.ndarray, "A d"]
     kernel: Kernel | None
     norm_bound: float | None
     fixed: bool
+    failed: Bool[np.ndarray, " A"] | None = None
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> ArmFunction:
@@ -94,6 +96,7 @@ class BoxFamily(ABC):
         fixed: Whether every draw is the same function.
         elementwise: Whether a fixed function gives the same bits for many points at once as for each alone.
         expensive: Whether an evaluation has a computing cost of its own, such as a training run.
+        fails: Whether an evaluation may give no result.
     """
 
     dim: int
@@ -104,6 +107,7 @@ class BoxFamily(ABC):
     fixed: bool
     elementwise: bool = False
     expensive: bool = False
+    fails: bool = False
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> BoxFunction:
@@ -114,7 +118,7 @@ class BoxFamily(ABC):
         return 1.0
 
     def failed(self, x: Float[np.ndarray, " d"]) -> bool:
-        """Whether the evaluation at a point gave no result; read only if `expensive`."""
+        """Whether the evaluation at a point gave no result; read only if `fails`."""
         return False
 
 
@@ -146,6 +150,7 @@ class OnArms(ArmFamily):
         self.kernel = family.kernel
         self.norm_bound = family.norm_bound
         self.fixed = family.fixed
+        self.failed = np.array([family.failed(arm) for arm in arms]) if family.fails else None
         self._family = family
 
     def draw(self, rng: np.random.Generator) -> ArmFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from gpbandit_envs.arguments import shown
 from gpbandit_envs.gp.kernels import (
     SE,
     ActiveDims,
@@ -55,23 +56,25 @@ def as_kernel(kernel: Any) -> Kernel:
         return _from_sklearn(kernel)
     raise TypeError(
         f"kernel: expected a spec such as {{'name': 'se', 'lengthscale': 1.0}}, a Kernel or a "
-        f"scikit-learn kernel, got {kernel!r}"
+        f"scikit-learn kernel, got {shown(kernel)}"
     )
 
 
 def _from_spec(spec: Mapping[str, Any]) -> Kernel:
-    parameters = dict(spec)
+    parameters = {str(key): value for key, value in spec.items()}
     name = parameters.pop("name", None)
+    if not isinstance(name, str):
+        raise _unknown(name)
     if name == "scale":
         _only(name, parameters, frozenset({"kernel", "variance"}), required=True)
         return Scale(as_kernel(parameters["kernel"]), parameters["variance"])
     if name == "active_dims":
         _only(name, parameters, frozenset({"kernel", "dims"}), required=True)
-        return ActiveDims(as_kernel(parameters["kernel"]), tuple(parameters["dims"]))
+        return ActiveDims(as_kernel(parameters["kernel"]), tuple(_list("dims", parameters["dims"])))
     variance = parameters.pop("variance", None)
     if name in _COMPOSITE:
         _only(name, parameters, frozenset({"kernels"}), required=True)
-        parts = [as_kernel(part) for part in parameters["kernels"]]
+        parts = [as_kernel(part) for part in _list("kernels", parameters["kernels"])]
         if len(parts) < 2:
             raise ValueError(f"kernels: a {name} needs at least two parts, got {len(parts)}")
         kernel: Kernel = reduce(_COMPOSITE[name], parts)
@@ -82,9 +85,19 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
             parameters["lengthscale"] = as_lengthscale(parameters["lengthscale"])
         kernel = build(**parameters)
     else:
-        names = ", ".join([*_BASE, "scale", *_COMPOSITE, "active_dims"])
-        raise ValueError(f'kernel: expected "name" to be one of {names}, got {name!r}')
+        raise _unknown(name)
     return kernel if variance is None else Scale(kernel, variance)
+
+
+def _unknown(name: object) -> ValueError:
+    names = ", ".join([*_BASE, "scale", *_COMPOSITE, "active_dims"])
+    return ValueError(f'kernel: expected "name" to be one of {names}, got {shown(name)}')
+
+
+def _list(key: str, value: object) -> list[Any]:
+    if not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str) or np.ndim(value) != 1:
+        raise TypeError(f"{key}: expected a list, got {shown(value)}")
+    return list(value)
 
 
 def _only(name: str, parameters: Mapping[str, Any], known: frozenset[str], required: bool = False) -> None:

@@ -53,7 +53,8 @@ def run_suite(
 
     Args:
         suite: The name of a suite or the path of a TOML file; a mapping with the keys of such a file; or a `Suite`. In
-            a mapping, `environments` may hold ids, `(id, kwargs)` pairs and environments, `agents` what `agents` takes.
+            a mapping, `environments` may hold ids, `(id, kwargs)` pairs and environments, or have these by label;
+            `agents` what `agents` takes.
         agents: Further agents: ids, classes and objects, and pairs of id or class with its arguments; or such agents by
             label, as `{"narrow": ("GP-UCB", {"width": 1.0})}`. Each run has a copy of an object.
         out: Results folder; by default `results/<name of the suite>`.
@@ -188,7 +189,7 @@ def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, Suite
     keys = dict(suite)
     if "environments" in keys:
         feedback = keys.get("feedback")
-        keys["environments"] = [_env_entry(env, feedback) for env in _several("environments", keys["environments"])]
+        keys["environments"] = _env_entries(keys["environments"], feedback)
     own = _agent_entries(keys.pop("agents", ()))
     if own:
         return parse_suite({**keys, "agents": own}).with_agents(further)
@@ -200,6 +201,18 @@ def _several(name: str, things: Any) -> list[Any]:
     if isinstance(things, str | Mapping | gym.Env | Agent | type) or not isinstance(things, Iterable):
         raise TypeError(f"{name}: expected a list, got {things!r}; for one, write [...] around it")
     return list(things)
+
+
+def _env_entries(envs: Any, feedback: str | None) -> list[EnvironmentEntry | dict[str, Any]]:
+    """The entries of a list, or of a mapping by label; one with the key `id` is a single entry, no mapping."""
+    if not isinstance(envs, Mapping) or "id" in envs:
+        return [_env_entry(env, feedback) for env in _several("environments", envs)]
+    entries: list[EnvironmentEntry | dict[str, Any]] = []
+    for label, env in envs.items():
+        entry = _env_entry(env, feedback)
+        named = entry.model_dump() if isinstance(entry, EnvironmentEntry) else entry
+        entries.append({**named, _LABEL: str(label)})
+    return entries
 
 
 def _env_entry(given: Any, feedback: str | None) -> EnvironmentEntry | dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 import traceback
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib import resources
@@ -28,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from gpbandit_envs.arguments import MANY, did_you_mean
+from gpbandit_envs.arguments import MANY, did_you_mean, shown
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.datasets import DataError, asked_once
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
@@ -37,6 +38,7 @@ from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, tas
 
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
+_LONGEST = 100  # characters of a name; folders of 255 bytes have it with what is added
 _LATER = ("tuned", "members", "kernels", "audit")
 
 
@@ -50,6 +52,17 @@ _Whole = BeforeValidator(_is_number)  # which pydantic takes words and truth val
 Count = Annotated[PositiveInt, Field(le=MANY), _Whole]
 _Json = AfterValidator(describe)  # as in a spec
 _Feedback = Annotated[str, AfterValidator(lambda text: as_channel(text).text)]
+
+
+def _as_name(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name) and len(name) <= _LONGEST:
+        return name
+    plain = re.sub("[^A-Za-z0-9_-]+", "-", unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode())
+    hint = f"; {plain.strip('-_')[:_LONGEST]!r} would do" if plain.strip("-_") else ""
+    raise ValueError(
+        f"expected at most {_LONGEST} letters of English, digits, '-' and '_', as it names a folder, got "
+        f"{shown(name)}{hint}"
+    )
 
 
 def _twice(texts: Iterable[str]) -> list[str]:
@@ -239,7 +252,7 @@ class Suite(_Strict):
         audit: How its runs are audited while they are played; None if they are not.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    name: Annotated[str, AfterValidator(_as_name)]
     description: Text = ""
     horizon: Count
     repetitions: Count
@@ -460,7 +473,7 @@ def load_suite(name: str, *, kernels: bool = True) -> Suite:
             raise SuiteError(f"suite: expected the name of one or the path of a TOML file, got {name!r}; {hint}")
         path = _SUITES / f"{name}.toml"
     try:
-        values = dict(expanded(tomllib.loads(path.read_text(encoding="utf-8"))))
+        values = dict(expanded(tomllib.loads(path.read_text(encoding="utf-8-sig"))))
         entries = values.get("environments")
         if isinstance(entries, list):  # anything else `Suite` refuses
             folder = path.parent if kernels else None
@@ -468,7 +481,9 @@ def load_suite(name: str, *, kernels: bool = True) -> Suite:
         return parse_suite({**values, "source": name})
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"suite {name}: not valid TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"suite {name}: expected UTF-8 text, got other bytes ({error}); save it as UTF-8") from None
+    except OSError as error:
         raise SuiteError(f"suite {name}: cannot be read ({error})") from None
     except SuiteError as error:
         raise SuiteError(f"suite {name}: {error}") from None
@@ -493,7 +508,7 @@ def _with_kernels(i: int, entry: Any, folder: Path | None) -> Any:
     except (KeyError, TypeError, ValueError):
         return entry  # which `Suite` refuses
     try:
-        members = json.loads((folder / file).read_text(encoding="utf-8"))["families"][label]["members"]
+        members = json.loads((folder / file).read_text(encoding="utf-8-sig"))["families"][label]["members"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         expected = f"a JSON file with 'members' of {label!r} among its 'families'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,7 +56,13 @@ _LATEX = {
     "[": "{[}",  # which an argument of the row's end above would begin with, as would a star
     "*": "{*}",
     **{c: f"\\{c}" for c in "&%$#_{}"},
+    **{"≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$", "≈": r"$\approx$", "∞": r"$\infty$", "√": r"$\surd$"},
+    **{"−": "$-$", "→": r"$\to$", "∈": r"$\in$", "∑": r"$\sum$", "∂": r"$\partial$", "∇": r"$\nabla$"},
+    **{"ς": r"$\varsigma$", "ϕ": r"$\phi$", "ϵ": r"$\epsilon$", "ℓ": r"$\ell$", "⋅": r"$\cdot$", "†": r"$\dagger$"},
 }
+_GREEK = {"LAMDA": "lambda"}
+_CAPITALS = ("gamma", "delta", "theta", "lambda", "xi", "pi", "sigma", "upsilon", "phi", "psi", "omega")
+_LATIN = {"eta": "H", "rho": "P", "chi": "X"}  # capital letters that look like others than their first
 
 
 def make_figures(
@@ -446,7 +453,22 @@ def _escape_md(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Text as LaTeX prints it, on one line."""
-    return "".join(_LATEX.get(character, character) for character in " ".join(visible(text).split()))
+    return "".join(map(_latex_character, " ".join(visible(text).split())))
+
+
+def _latex_character(character: str) -> str:
+    """A character as pdflatex prints it: it knows Latin letters, and others by their names alone."""
+    if character < "\u0370":
+        return _LATEX.get(character, character)
+    words = unicodedata.name(character, "").split()
+    if words[:1] == ["GREEK"] and words[2:3] == ["LETTER"] and len(words) == 4:
+        name = _GREEK.get(words[3], words[3].lower())
+        if words[1] == "SMALL":
+            return "o" if name == "omicron" else f"$\\{name}$"
+        return f"$\\{name.capitalize()}$" if name in _CAPITALS else f"$\\mathrm{{{_LATIN.get(name, name[0].upper())}}}$"
+    if words[:1] in (["SUBSCRIPT"], ["SUPERSCRIPT"]):
+        return rf"\text{words[0].lower()}{{{unicodedata.normalize('NFKC', character)}}}"
+    return _LATEX.get(character, character)
 
 
 class Drawing(NamedTuple):
