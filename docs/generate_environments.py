@@ -125,6 +125,7 @@ def _page(row: EnvironmentRow) -> str:
         f"| Action space | `{space}`{other} |",
         *([f"| Observation space | {_observation(row)} |"] if row.group == "contexts" else []),
         f"| Horizon | {row.horizon:,} evaluations |",
+        f"| Kernel stated | {row.kernel} |",
         *([f'| Needs | `pip install "gpbandit-envs[{row.extra}]"` |'] if row.extra else []),
         *([f"| Make | `gymnasium.make({given})` |"] if "..." in given else []),
         "",
@@ -207,13 +208,16 @@ def _index() -> str:
         "without noise and the `regret`. The observation is always 0, except with contexts. An episode ends by its "
         "time limit alone (`max_episode_steps=`). The problem states this limit as the horizon, or `horizon=`. "
         "`gymnasium.make_vec(ID, num_envs=N)` makes many at once.\n",
+        "Kernel stated: the `true` one of drawn functions, a `wrong` one on purpose, one `chosen` for data, or `none`. "
+        "Policies that need a kernel are skipped where there is none, unless they are given it.\n",
     ]
     for group in dict.fromkeys(row.group for row in _ROWS):
-        lines += [f"## {group.capitalize()}\n", "| id | actions | horizon | |", "|---|---|---|---|"]
+        lines += [f"## {group.capitalize()}\n", "| id | actions | horizon | kernel stated | |", "|---|---|---|---|---|"]
         for row in _ROWS:
             if row.group == group:
                 first = _split(_entry_point(row).__doc__)[0]
-                lines.append(f"| [`{row.id}`]({row.name}.md) | `{_spaces(row)[0]}` | {row.horizon:,} | {first} |")
+                facts = f"`{_spaces(row)[0]}` | {row.horizon:,} | {row.kernel}"
+                lines.append(f"| [`{row.id}`]({row.name}.md) | {facts} | {first} |")
         lines.append("")
     meanings = _split(composed.__doc__)[2] | _split(BanditEnv.__doc__)[2]
     shared = [f"| `{name}` | {meaning} |" for meaning, name in _shared().items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 
@@ -29,6 +29,8 @@ class EnvironmentRow:
         dim: Number of coordinates of a box that cannot be known without data or an extra; None for any other.
         n_arms: Number of arms where it is not that of the data set; None for any other.
         extra: Extra of this distribution that it needs; None for none.
+        kernel: Which kernel the problem states by itself: the `"true"` one, of which functions are drawn; a `"wrong"`
+            one, on purpose; one that was `"chosen"`, as for data; or `"none"`: policies that need one are skipped.
         version: Raised whenever a number that the environment returns changes.
     """
 
@@ -42,6 +44,7 @@ class EnvironmentRow:
     dim: int | None = None
     n_arms: int | None = None
     extra: str | None = None
+    kernel: Literal["true", "wrong", "chosen", "none"] = "true"
     version: int = 0
 
     def __post_init__(self) -> None:
@@ -51,6 +54,11 @@ class EnvironmentRow:
     def id(self) -> str:
         """The id that `gymnasium.make` takes."""
         return f"{NAMESPACE}/{self.name}-v{self.version}"
+
+    @property
+    def states_kernel(self) -> str:
+        """`kernel` in words."""
+        return "no kernel" if self.kernel == "none" else f"{self.kernel} kernel"
 
 
 _BKB = "Calandriello et al. (2019), Gaussian Process Optimization with Adaptive Sketching: Scalable and No Regret, COLT"
@@ -100,28 +108,38 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("RKHS", "synthetic:rkhs", 1_000, _DRAWN, (_CHOWDHURY,)),
     EnvironmentRow("Needle", "synthetic:needle", 1_000, _DRAWN, (_LOWER, _BPE)),
     EnvironmentRow("VarianceStarvation", "synthetic:variance_starvation", 215, _DRAWN, (_BKB,)),
-    EnvironmentRow("BPESample", "synthetic:bpe_sample", 1_000, _DRAWN, (_BPE,)),
+    EnvironmentRow("BPESample", "synthetic:bpe_sample", 1_000, _DRAWN, (_BPE,), kernel="wrong"),
     EnvironmentRow("BPEF1", "fixed:bpe_f1", 1_000, _FIXED, (_BPE,)),
     EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, _FIXED, (_BPE,), version=1),
-    EnvironmentRow("Cosines", "fixed:cosines", 200, _FIXED, (_AZIMI, _BUCB)),
-    EnvironmentRow("Rosenbrock", "fixed:rosenbrock", 200, _FIXED, (_AZIMI, _BUCB)),
-    EnvironmentRow("Branin", "fixed:branin", 200, _FIXED, (_BRANIN, _UHE)),
-    EnvironmentRow("Hartmann3", "fixed:hartmann3", 200, _FIXED, (_UHE,)),
-    EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, _FIXED, (_UHE,)),
-    EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,)),
-    EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,)),
-    EnvironmentRow("Abalone", "tabular:Abalone", 10_000, _REAL, (_BBKB,), data="Abalone"),
-    EnvironmentRow("Cadata", "tabular:Cadata", 10_000, _REAL, (_BBKB,), data="Cadata"),
-    EnvironmentRow("NASBench101", "tabular:nasbench101", 10_000, _REAL, (_NAS101, _BBKB), data="NASBench101"),
-    EnvironmentRow("NASBench201", "tabular:NASBench201", 1_000, _REAL, (_NAS201,), data="NASBench201"),
-    EnvironmentRow("FCNet", "tabular:FCNet", 1_000, _REAL, (_FCNET,), data="FCNet"),
-    EnvironmentRow("HPOBenchMLP", "tabular:HPOBenchMLP", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP"),
-    EnvironmentRow("Vaccine", "tabular:vaccine", 1_000, _REAL, (_BUCB, _WIDMER), data="Vaccine"),
-    EnvironmentRow("Neurostimulation", "tabular:Neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation"),
-    EnvironmentRow("OERPlates", "tabular:OERPlates", 1_000, _REAL, (_ROHR,), data="OERPlates"),
-    EnvironmentRow("CrossedBarrel", "tabular:CrossedBarrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel"),
-    EnvironmentRow("DirectArylation", "tabular:DirectArylation", 500, _REAL, (_SHIELDS,), data="DirectArylation"),
-    EnvironmentRow("HPLC", "tabular:HPLC", 500, _REAL, (_OLYMPUS,), data="HPLC"),
+    EnvironmentRow("Cosines", "fixed:cosines", 200, _FIXED, (_AZIMI, _BUCB), kernel="none"),
+    EnvironmentRow("Rosenbrock", "fixed:rosenbrock", 200, _FIXED, (_AZIMI, _BUCB), kernel="none"),
+    EnvironmentRow("Branin", "fixed:branin", 200, _FIXED, (_BRANIN, _UHE), kernel="none"),
+    EnvironmentRow("Hartmann3", "fixed:hartmann3", 200, _FIXED, (_UHE,), kernel="none"),
+    EnvironmentRow("Hartmann6", "fixed:hartmann6", 200, _FIXED, (_UHE,), kernel="none"),
+    EnvironmentRow("Deceptive", "fixed:deceptive", 200, _FIXED, (_UHE,), kernel="none"),
+    EnvironmentRow("H1", "fixed:h1", 200, _FIXED, (_UHE,), kernel="none"),
+    EnvironmentRow("Abalone", "tabular:Abalone", 10_000, _REAL, (_BBKB,), data="Abalone", kernel="chosen"),
+    EnvironmentRow("Cadata", "tabular:Cadata", 10_000, _REAL, (_BBKB,), data="Cadata", kernel="chosen"),
+    EnvironmentRow(
+        "NASBench101", "tabular:nasbench101", 10_000, _REAL, (_NAS101, _BBKB), data="NASBench101", kernel="chosen"
+    ),
+    EnvironmentRow("NASBench201", "tabular:NASBench201", 1_000, _REAL, (_NAS201,), data="NASBench201", kernel="chosen"),
+    EnvironmentRow("FCNet", "tabular:FCNet", 1_000, _REAL, (_FCNET,), data="FCNet", kernel="chosen"),
+    EnvironmentRow(
+        "HPOBenchMLP", "tabular:HPOBenchMLP", 1_000, _REAL, (_HPOBENCH,), data="HPOBenchMLP", kernel="chosen"
+    ),
+    EnvironmentRow("Vaccine", "tabular:vaccine", 1_000, _REAL, (_BUCB, _WIDMER), data="Vaccine", kernel="chosen"),
+    EnvironmentRow(
+        "Neurostimulation", "tabular:Neurostimulation", 200, _REAL, (_BUCB,), data="Neurostimulation", kernel="chosen"
+    ),
+    EnvironmentRow("OERPlates", "tabular:OERPlates", 1_000, _REAL, (_ROHR,), data="OERPlates", kernel="chosen"),
+    EnvironmentRow(
+        "CrossedBarrel", "tabular:CrossedBarrel", 500, _REAL, (_GONGORA,), data="CrossedBarrel", kernel="chosen"
+    ),
+    EnvironmentRow(
+        "DirectArylation", "tabular:DirectArylation", 500, _REAL, (_SHIELDS,), data="DirectArylation", kernel="chosen"
+    ),
+    EnvironmentRow("HPLC", "tabular:HPLC", 500, _REAL, (_OLYMPUS,), data="HPLC", kernel="chosen"),
     EnvironmentRow(
         "LogisticRegression",
         "logistic_regression:logistic_regression",
@@ -130,6 +148,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
         (_UHE, _HPOBENCH, _SIEBERT),
         data="VehicleSilhouettes",
         dim=2,
+        kernel="none",
     ),
     EnvironmentRow(
         "XGBoost",
@@ -140,8 +159,18 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
         data="SoftwareDefect",
         dim=4,
         extra="hpo",
+        kernel="none",
     ),
-    EnvironmentRow("LunarLanding", "lunar_landing:lunar_landing", 500, _WORK, (_UHE, _ERIKSSON), dim=12, extra="lunar"),
+    EnvironmentRow(
+        "LunarLanding",
+        "lunar_landing:lunar_landing",
+        500,
+        _WORK,
+        (_UHE, _ERIKSSON),
+        dim=12,
+        extra="lunar",
+        kernel="none",
+    ),
     EnvironmentRow("RKHSContext", "contexts:rkhs_context", 1_000, _CONTEXTS, (_KRAUSE, _CHOWDHURY)),
     EnvironmentRow("SleepingArms", "contexts:sleeping_arms", 1_000, _CONTEXTS, (_SLEEPING,)),
     EnvironmentRow(
@@ -151,6 +180,7 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
         _CONTEXTS,
         (_SHIELDS, _KRAUSE),
         data="DirectArylation",
+        kernel="chosen",
     ),
     EnvironmentRow(
         "NeurostimulationContext",
@@ -160,16 +190,17 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
         (_BUCB, _KRAUSE),
         data="Neurostimulation",
         n_arms=640,
+        kernel="chosen",
     ),
     EnvironmentRow("TVGPSample", "synthetic:tv_gp_sample", 1_000, _CHANGES, (_BOGUNOVIC,)),
     EnvironmentRow("ChangePoints", "synthetic:change_points", 1_000, _CHANGES, (_ZHOU,)),
-    EnvironmentRow("DrawnPlate", "tabular:DrawnPlate", 200, _HERE, data="DrawnPlate"),
+    EnvironmentRow("DrawnPlate", "tabular:DrawnPlate", 200, _HERE, data="DrawnPlate", kernel="chosen"),
 )
 
 WITH_DATA = frozenset(row.id for row in ENVIRONMENTS if row.data is not None)
 """Ids of the environments that need a data set."""
 
-TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own")
+TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own", kernel="chosen")
 """A table of one's own, which has to be named: `file=` and `target=`."""
 
 

@@ -16,7 +16,6 @@ import pytest
 import agents
 import gpbandit_envs
 import leaderboards
-from agents import Experiment
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.gp import as_kernel
 from leaderboards.api.run_suite import as_suite
@@ -31,6 +30,7 @@ pytestmark = [
 from_table: Any = gpbandit_envs.from_table
 from_function: Any = gpbandit_envs.from_function
 log: Any = agents.log
+Experiment: Any = agents.Experiment
 BIG = 10**400
 TABLE = pd.DataFrame({"a": [1.0, 2, 3, 1], "b": ["u", "v", "u", "u"], "y": [1.0, 2, 3, 1.2]})
 TWO_ROWS = pd.DataFrame({("set", "x"): [1.0, 2, 3], ("out", "y"): [1.0, 3, 2]})
@@ -51,7 +51,7 @@ def total(x: np.ndarray) -> float:
     return float(np.sum(x))
 
 
-def experiment(a: Any, **kwargs: Any) -> Experiment:
+def experiment(a: Any, **kwargs: Any) -> Any:
     return Experiment({"a": a}, "Random", **kwargs)
 
 

@@ -42,12 +42,12 @@ def _say(*words: str) -> None:
 
 @app.command("envs")
 def environments() -> None:
-    """List environments with their horizons."""
+    """List environments with their horizons, and whether they state a kernel."""
     from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 
     for row in ENVIRONMENTS:
-        _say(row.id, f"(horizon {row.horizon})")
-    _say(TABLE.id, f"(horizon {TABLE.horizon})", "your own table, with file= and target=")
+        _say(row.id, f"(horizon {row.horizon}, {row.states_kernel})")
+    _say(TABLE.id, f"(horizon {TABLE.horizon}, {TABLE.states_kernel})", "your own table, with file= and target=")
     if _plugins("gpbandit.envs"):
         import gymnasium as gym
 

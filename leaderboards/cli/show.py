@@ -19,6 +19,12 @@ from leaderboards.play.build import env_arguments, load_plugins
 from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
 from leaderboards.show.agent_card import describe_built
 
+_KERNELS = {
+    "true": "the true one is stated",
+    "wrong": "a wrong one is stated, on purpose",
+    "chosen": "one that was chosen for the data is stated",
+    "none": "none is stated: policies that need one and do not learn it are skipped, unless they are given it",
+}
 _ADAPTERS = {"Optuna": "optuna", "BoTorch": "botorch"}
 
 
@@ -50,6 +56,7 @@ def _environment(row: EnvironmentRow) -> Iterator[tuple[str, str]]:
     yield "group", row.group
     yield "horizon", f"{row.horizon} evaluations"
     yield "actions", _actions(row)
+    yield "kernel", _KERNELS[row.kernel]
     yield "arguments", ", ".join(env_arguments(row.id) or ()) or "none"
     if row.kwargs:
         yield "set to", _listed(row.kwargs)

@@ -6,11 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agents import Capabilities
-from gpbandit_envs.channels import as_channel
 from gpbandit_envs.datasets.download import cached_only
-from leaderboards.play.build import build_agent
-from leaderboards.play.protocol_checks import unfit_for
+from leaderboards.play.fit import Fit
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import build_environments_once
@@ -51,8 +48,7 @@ class Plan:
 def plan(specs: Sequence[RunSpec], store: Store, retry_failed: bool = False) -> Plan:
     """What `play_suite` would play of `specs`; every environment is built once, and nothing is downloaded.
 
-    A pair that was skipped in one repetition will be in all. Of a pair that was never tried it is known whether the
-    agent can play under the feedback, not whether it fits the environment.
+    A pair that was skipped in one repetition will be in all, and so will one of which it can be told beforehand.
 
     Raises:
         SuiteError: naming an environment that cannot be built for another reason than its data.
@@ -66,13 +62,12 @@ def plan(specs: Sequence[RunSpec], store: Store, retry_failed: bool = False) -> 
             reasons[run.spec.pair] = run.reason or "skipped before"
     todo = missing(specs, store, retry_failed)
     with cached_only():
-        build_environments_once(todo)
+        fit = Fit()
+        build_environments_once(todo, fit.look)
     for pair, spec in {spec.pair: spec for spec in todo}.items():
-        capabilities: object = getattr(build_agent(spec.agent), "capabilities", None)
-        if isinstance(capabilities, Capabilities):  # else its runs say so
-            unfit = unfit_for(as_channel(spec.feedback), capabilities)
-            if unfit is not None:
-                reasons.setdefault(pair, unfit)
+        unfit = fit.reason(spec)
+        if unfit is not None:
+            reasons.setdefault(pair, unfit)
     again = {spec.key for spec in todo}
     expected = [times.seconds(spec) for spec in todo if spec.pair not in reasons]
     known = [seconds for seconds in expected if seconds is not None]

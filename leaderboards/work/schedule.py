@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from leaderboards.play.fit import Fit
 from leaderboards.play.record import RunRecord, Watcher, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
@@ -175,7 +176,8 @@ def play_suite(
     """
     specs = list(specs)
     todo = missing(specs, store, retry_failed)
-    without_data = build_environments_once(todo)
+    fit = Fit()
+    without_data = build_environments_once(todo, fit.look)
     labels = {spec.built.key: spec.env.label for spec in specs}
     lacking = {labels[key]: reason for key, reason in without_data.items()}
     if lacking and not partly:
@@ -185,7 +187,10 @@ def play_suite(
     # Recorded, so that no run fetches again; other records of them stay as they are.
     if skipped := [spec for spec in missing(todo, store) if spec.built.key in without_data]:
         store.write(*(RunRecord(spec, "skipped", reason=without_data[spec.built.key]) for spec in skipped))
-    begins([spec for spec in todo if spec.built.key not in without_data])
+    playable = [spec for spec in todo if spec.built.key not in without_data]
+    if skipping := fit.warning(playable):
+        warn(skipping)
+    begins(playable)
     with closing(workforce.hired()) as executor:
         report = run_missing(
             [spec for spec in specs if spec.built.key not in without_data],
