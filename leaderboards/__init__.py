@@ -54,7 +54,7 @@ _MODULES = {
     "run_suite": "leaderboards.api.run_suite",
 }
 
-own_agents.check()
+own_agents.check_first()
 
 
 def __dir__() -> list[str]:

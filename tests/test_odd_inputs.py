@@ -344,5 +344,3 @@ def test_outcomes_may_come_one_by_one(tmp_path: Path) -> None:
         assert each.results()["cost"].tolist() == [3.0, 2.0]
         assert each.ask()
     refused(lambda: lab.tell({"a": 0.5}, {}), "outcome: expected a number for each of yield, cost, missing yield, cost")
-    partly = pd.DataFrame([{"a": 0.5, "yield": 1.0, "cost": None, "status": "open"}, {"a": 0.7, "yield": 2, "cost": 1}])
-    assert len(Experiment({"a": (0, 1)}, outcome=goals, data=partly).results()) == 1

@@ -329,7 +329,10 @@ class Agent(ABC):
         return frozenset(need for need, names in _ARGUMENTS.items() if any(given[name] for name in names))
 
     def diagnostics(self) -> Mapping[str, float]:
-        """Numbers about the current state that are cheap to compute: width, information gain, dictionary size, ..."""
+        """Numbers about the current state that are cheap to compute: width, information gain, dictionary size, ...
+
+        Row t of a trace has those after evaluation t, with which choice t + 1 is made.
+        """
         return {}
 
     def state_dict(self) -> dict[str, Any]:

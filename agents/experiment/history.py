@@ -138,7 +138,7 @@ def outcomes_in(
         status = point.pop(STATUS, "")
         found = {name: point.pop(name) for name in names}
         missing = [name for name in names if pd.isna(found[name])]
-        if (status == "open" and missing) or (status == "withdrawn" and len(missing) == len(names)):
+        if status in ("open", "withdrawn") and len(missing) == len(names):
             continue
         outcomes = None
         with row_named(i, table):

@@ -87,6 +87,8 @@ def ranking(
 def _score_lines(summary: Summary, by: str) -> Iterator[str]:
     """The lines of `gpbandit ranking`, by class of tasks."""
     aliases, classes = alike(summary), task_classes(summary)
+    for task, why in summary.unplayed.items():
+        yield f"nobody could play {task}: {why}"
     for one in classes:
         found = board_scores(summary, one.tasks, by, aliases=aliases)
         name = f"{one.name}: " if len(classes) > 1 else ""

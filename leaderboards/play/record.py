@@ -36,8 +36,9 @@ TRACE_COLUMNS: dict[str, str] = {
 }
 """Columns of every trace; the agent's diagnostics follow, each as of the last feedback.
 
-Within a batch they stay what they were at its start, up to its last row, at which its feedback arrives. They are NaN
-before the first feedback of a run: in all rows of its first batch but the last.
+So row t has the state from which choice t + 1 is made: its `width` is that of choice t + 1. Within a batch they stay
+what they were at its start, up to its last row, at which its feedback arrives. They are NaN before the first feedback
+of a run: in all rows of its first batch but the last.
 """
 
 

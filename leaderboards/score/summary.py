@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,7 +45,7 @@ class Summary:
 
     Attributes:
         suite: The suite that was run; None for a folder of single runs.
-        tasks: By name, in order.
+        tasks: By name, in order; without those in `unplayed`.
         agents: By name, in order; names are unique in the folder.
         runs: One row per run, the index is its key; the store's columns, with `task` and `agent` as unique names.
         scores: Scores of the finished runs by (task, agent), where there is at least one.
@@ -55,6 +55,8 @@ class Summary:
             the best that any finished run has found.
         rivals: Agents whose runs are a board's alone.
         against: The board that the runs are seen among, as `--against` takes it; None for none.
+        unplayed: By task that no agent could play, the main reason: without data, or without what agents need. They
+            count nowhere, unless they are all that there is.
     """
 
     suite: Suite | None
@@ -67,6 +69,7 @@ class Summary:
     best_found: dict[str, tuple[float, ...]] = field(default_factory=dict)
     rivals: frozenset[str] = frozenset()
     against: str | None = None
+    unplayed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -104,6 +107,9 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     tasks, agents, names = name_all(entries, suite)
     frame = pd.DataFrame(list(names.values()), columns=["task", "agent"], index=runs.index)
     runs = frame.join(runs.drop(columns=["env", "agent"]))
+    unplayed = _unplayed(runs, tasks, agents)
+    runs = runs[~runs["task"].isin(unplayed.keys())]
+    tasks = {name: task for name, task in tasks.items() if name not in unplayed}
     done: dict[tuple[str, str], list[RunEntry]] = {}
     for run in entries:
         if run.status == "done":
@@ -136,7 +142,7 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
     keys = store.rivals()
     listed = {} if suite is None else {entry.ref.label: entry.ref for entry in suite.agents}  # some without a run
     rivals = frozenset(name for name, ref in [*listed.items(), *agents.items()] if ref.key in keys)
-    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found, rivals, store.against())
+    summary = Summary(suite, tasks, agents, runs, scores, origins, facts, best_found, rivals, store.against(), unplayed)
     for task, agent in scores:
         reference = summary.reference(task)
         scores[task, agent].add_regret_ratio(scores[task, reference] if reference else None)
@@ -305,12 +311,21 @@ def unfinished_runs(summary: Summary) -> pd.DataFrame:
     return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
+def _unplayed(runs: pd.DataFrame, tasks: Collection[str], agents: Collection[str]) -> dict[str, str]:
+    """The tasks on which each agent was skipped, with the main reason; none where nothing else is left."""
+    found = {}
+    for task, mine in runs.groupby("task", sort=False):
+        if (mine["status"] == "skipped").all() and set(mine["agent"]) >= set(agents):
+            found[str(task)] = str(mine["reason"].mode().iloc[0])
+    return found if len(found) < len(tasks) else {}
+
+
 def _missing(summary: Summary) -> dict[tuple[str, str], list[int]]:
     missing: dict[tuple[str, str], list[int]] = {}
     if summary.suite is not None:
         there = set(summary.runs.index)
         for spec in summary.suite.specs():
-            if spec.key not in there:
+            if spec.key not in there and spec.env.label not in summary.unplayed:
                 missing.setdefault((spec.env.label, spec.agent.label), []).append(spec.repetition)
         return missing
     for task, on_task in summary.runs.groupby("task", sort=False):

@@ -48,7 +48,7 @@ _WIDE = 10.0  # largest over smallest value from which a linear axis would press
 _SETTLED = 0.02  # ratios of the first few evaluations are mostly noise and would flatten the rest
 
 _DIAGNOSTICS = {
-    "width": ("Confidence width", "What multiplies the standard deviation in the confidence band."),
+    "width": ("Confidence width", "What multiplies the standard deviation in the band, after each evaluation."),
     "information_gain": ("Information gain", "Realised information gain of the evaluations so far, in nats."),
     "d_eff": ("Effective dimension", "Sum of the ridge leverage scores of the evaluations so far."),
     "unique_arms": ("Distinct arms", "How many different arms have been pulled."),

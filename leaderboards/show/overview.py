@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
@@ -15,6 +18,7 @@ from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import TaskClass
+from leaderboards.score.statistics import LEAST_BLOCKS
 from leaderboards.score.tasks import Task
 from leaderboards.show import palette
 from leaderboards.show.audit_tables import coverage_table
@@ -282,6 +286,7 @@ def _card(site: Site, task: str) -> Card:
         "about": about,
         "file": site.task_files[task],
         "leading": _leading(site, task),
+        "unranked": _unranked(site, task),
         "among": among,
         "drawing": palette.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}") if chart else "",
         "repetitions": span(min(finished, default=0), max(finished, default=0)),
@@ -309,6 +314,21 @@ def _leading(site: Site, task: str) -> list[str]:
     if len(leading) <= _LEADING_SHOWN + 1:
         return leading
     return [*leading[:_LEADING_SHOWN], f"and {len(leading) - _LEADING_SHOWN} more"]
+
+
+def _unranked(site: Site, task: str) -> str:
+    """Why a task has no leading agents, in words; "" if it has."""
+    found, by_agent = site.rankings[task], site.summary.on(task)
+    if not by_agent:
+        reasons = [row["reason"] or row["status"] for (one, _), row in site.why_missing.items() if one == task]
+        return f"no run is done{f', {Counter(reasons).most_common(1)[0][0]}' if reasons else ''}"
+    if found is None:
+        regrets = [scores.finals[site.ranked_by] for scores in by_agent.values()]
+        known = any(np.isfinite(each).all() for each in regrets)
+        return "no two agents have finished the same repetitions" if known else "the regret is unknown"
+    if not found.ranking.is_told:
+        return f"too few repetitions, {len(found.blocks)} where places begin at {LEAST_BLOCKS}"
+    return ""
 
 
 def _filters(cards: Iterable[Card]) -> list[Filter]:

@@ -93,7 +93,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "one candidate": ("t,yield\n1,2\n1,3", {}, r"at least two different candidates, got 1 in 2 rows"),
     "the target alone": ("yield\n1\n2", {}, r"at least one column besides 'yield'"),
     "the same name twice": ("t , t,yield\n1,2,3\n2,3,4", {}, r"different names of columns, got 't' twice"),
-    "semicolons": ("t;yield\n1;2", {}, r"separated by commas, got the one column 't;yield'.* sep=';'"),
+    "semicolons": ("t;yield\n1;2", {}, r"separated by commas, got 't;yield' as the line of names.* sep=';'"),
     "decimal commas": ("t,yield\n1,5,2\n2,5,3", {}, r"expected lab.csv to be UTF-8 text of columns"),
     "nothing": ("", {}, r"expected lab.csv to be UTF-8 text of columns"),
 }

@@ -383,7 +383,7 @@ def test_wrong_functions(name: str, error: type[Exception], message: str) -> Non
         ((0, 1), TypeError, r"expected a pair for each coordinate, got \(0, 1\); for one, write \[\(0, 1\)\]"),
         ([(1, 0), (0, 1)], ValueError, r"bounds\[0\]: expected finite numbers low < high, got \(1, 0\)"),
         ({"a": (0, 1), "b": (0, np.inf)}, ValueError, r"bounds\['b'\]: expected finite numbers low < high"),
-        ([(0, 1, 2)], TypeError, r"bounds\[0\]: expected a pair \(low, high\) of numbers, got \(0, 1, 2\)"),
+        ([(0, 1, 2)], TypeError, r"bounds\[0\]: expected a pair \(low, high\) of numbers, .* got \(0, 1, 2\)"),
         ([], ValueError, "bounds: expected at least one pair"),
         ([(0, 1), (-1e300, 1e300)], ValueError, r"bounds\[1\]: expected numbers up to 1e\+50 in size, got"),
         ("ab", TypeError, "bounds: expected a pair"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -61,7 +62,8 @@ def test_ours_that_another_package_has_written_over(tmp_path: Path, init: str | 
             "Metadata-Version: 2.1\nName: other-agents\nVersion: 1.0\n"
         )
         (site / "other_agents-1.0.dist-info" / "top_level.txt").write_text("agents\n")
-    code = f"import sys, runpy; sys.path.insert(0, {str(site)!r}); runpy.run_path({own_agents.__file__!r})['check']()"
+    code = f"import sys, runpy; sys.path.insert(0, {str(site)!r}); runpy.run_path({own_agents.__file__!r})['_check']("
+    code += "'agents', 'core/protocol.py', 'Bandit policies behind one protocol')"
     # Without the packages of this environment, among which ours is whole.
     ended = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=False, cwd=site)
     last = ended.stderr.splitlines()[-1]
@@ -82,6 +84,30 @@ def test_commands_say_in_one_line_that_the_folder_holds_another(tmp_path: Path, 
     assert ended.returncode == 2
     assert ended.stderr == f"error: agents: expected the package of gpbandit-envs, found {own} first; rename it\n"
     assert ended.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["agents", "gpbandit_envs"])
+@pytest.mark.parametrize("form", ["file", "package", "folder"])
+@pytest.mark.parametrize("way", ["script", "-m"])
+def test_they_say_it_where_the_folder_comes_first_in_the_path(tmp_path: Path, name: str, form: str, way: str) -> None:
+    found = {"file": f"{name}.py", "package": f"{name}/__init__.py", "folder": name}[form]
+    (tmp_path / found).parent.mkdir(exist_ok=True)
+    (tmp_path / found).mkdir() if form == "folder" else (tmp_path / found).write_text("print('it ran')\n")
+    give = [sys.executable, "-m", "leaderboards.cli", "list"]
+    if way == "script":  # as pip writes it
+        (tmp_path / "bin").mkdir()
+        give[1:3] = [str(tmp_path / "bin" / "gpbandit")]
+        Path(give[1]).write_text("from leaderboards.cli import main\nmain()\n")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    ended = subprocess.run(
+        give, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}
+    )
+    here = tmp_path / found
+    if form == "folder":  # which holds nothing, so that a package behind it wins
+        assert ended.returncode == 0, ended.stderr
+        return
+    assert ended.stderr == f"error: {name}: expected the package of gpbandit-envs, found {here} first; rename it\n"
+    assert (ended.returncode, ended.stdout) == (2, "")
 
 
 def test_one_that_is_imported_already(tmp_path: Path) -> None:

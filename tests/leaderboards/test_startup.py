@@ -60,7 +60,7 @@ def test_lists_agree_with_what_is_imported(capsys: pytest.CaptureFixture[str]) -
     command(["list"], standalone_mode=False)
     lines = capsys.readouterr().out.splitlines()
     for row in ENVIRONMENTS:
-        assert f"  {row.id}  (horizon {row.horizon})" in lines
+        assert f"  {row.id}  (horizon {row.horizon}, {row.states_kernel})" in lines
     for id in agents._BUILT_IN:
         assert f"  {id}" in lines
     for name in suite_names():

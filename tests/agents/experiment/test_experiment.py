@@ -180,7 +180,7 @@ class TestTables:
         [
             ("t,conc\n20,1,5\n30,2,5\n40,3,5\n", "parameters: expected .*table.csv to be UTF-8 text of columns"),
             ("t;conc\n20;1,5\n30;2,5\n", "parameters: expected .*separated by commas"),
-            ("t\tconc\n20\t1\n30\t2\n", "parameters: expected columns separated by commas, got the one column"),
+            ("t\tconc\n20\t1\n30\t2\n", "parameters: expected columns separated by commas, got "),
             ("t,c\n20,1\n3O,2\n40,3\n", r"parameters: column 't' mixes numbers with text, such as '3O' in row 1 \("),
             (
                 "t,yield\n,\n30,n/a\n40,3\n",

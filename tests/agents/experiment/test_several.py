@@ -58,7 +58,7 @@ class TestGoals:
         ("outcome", "error", "message"),
         [
             (["yield", "cost"], TypeError, "several outcomes need a goal each, as in {'yield': 'max', 'cost': 'max'}"),
-            (3, TypeError, "outcome: expected the name of an outcome, or a dict of goals by name, got 3"),
+            (None, TypeError, "outcome: expected the name of an outcome, or a dict of goals by name, got None"),
             ({"y": "maxx"}, ValueError, "outcome: 'y': expected 'max', 'min', a limit such as '<= 40', or both"),
             ({"y": "max", "c": "< 40"}, ValueError, "got '< 40'"),
             ({"y": "max", "c": "<= forty"}, ValueError, "got '<= forty'"),
@@ -298,7 +298,7 @@ class TestPlay:
         ("told", "error", "message"),
         [
             (3.0, TypeError, "outcome: expected a dict with a number for each of yield, cost, got 3.0"),
-            ({"yield": 3.0}, ValueError, "outcome: expected a number for each of yield, cost, missing cost"),
+            ({}, ValueError, "outcome: expected a number for each of yield, cost, missing yield, cost"),
             ({"yield": 3.0, "cots": 1.0}, ValueError, "outcome: no outcome 'cots'; did you mean 'cost'?"),
             ({"yield": 3.0, "cost": np.nan}, ValueError, "cost: expected a finite number, got nan"),
         ],
