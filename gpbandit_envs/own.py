@@ -79,7 +79,7 @@ def from_table(
         categorical: Columns of numbers that are names. Columns of text are names by themselves.
         ignore: Columns to leave out.
         noise_std: Standard deviation of Gaussian noise, unit of the target; if None, the pooled one of the replicates,
-            or 1 % of the target's range if there are none. Only where the feedback is not resampled.
+            or 1 % of the target's range if there are none that differ. Only where the feedback is not resampled.
         kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
             lengthscale.
         certify: Whether policies are told how near the means are to functions of bounded norm under the kernel, or the

@@ -14,9 +14,12 @@ from agents.experiment.parameters import Parameter, Parameters, Point, is_number
 from gpbandit_envs.arguments import LARGEST, is_finite, shown
 from gpbandit_envs.csv_file import one_header, read_csv
 from gpbandit_envs.domain import Dimension
+from gpbandit_envs.numerals import PLAIN, numerals
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SHOWN = 5  # rows
 
 Table = Any
 """A pandas DataFrame, the path of a CSV file, a list of dicts, or a dict of columns."""
@@ -34,7 +37,7 @@ def as_frame(name: str, table: Table) -> pd.DataFrame:
 
     if isinstance(table, (str, Path)):
         table = read_csv(Path(table).read_bytes(), str(table), name)
-        _refuse_mixed(name, table)
+        _refuse_numerals(name, table, mixed=True)
     if not isinstance(table, pd.DataFrame):
         try:
             table = pd.DataFrame(table)
@@ -72,19 +75,33 @@ def points_in(frame: pd.DataFrame, names: Sequence[str]) -> list[Point]:
     return _decimal(frame[list(names)]).to_dict("records")  # type: ignore[return-value]
 
 
-def _refuse_mixed(name: str, frame: pd.DataFrame) -> None:
-    """Raise where a column of a file would be text for a single slip, such as `1O` or `n/a` among numbers."""
+def _refuse_numerals(name: str, frame: pd.DataFrame, mixed: bool = False) -> None:
+    """Raise where a column of text has numbers, which would be categories: written in a way that is none of Python's.
+
+    With `mixed` also for a single slip, such as `1O` or `n/a` among numbers, as a file may have; columns of a frame
+    whose dtype is `category` are meant.
+    """
     import pandas as pd
 
-    for column in frame.columns:
-        cells = frame[column].dropna().astype(str)
+    for column in frame.columns[[dtype.kind not in "biufmMc" and dtype != "category" for dtype in frame.dtypes]]:
+        cells = frame[column].dropna()
+        if not cells.map(lambda cell: isinstance(cell, str)).all():
+            continue  # numbers beside text, of which its parameter says
+        written = numerals(cells)
         text = pd.to_numeric(cells, errors="coerce").isna().to_numpy()
-        if frame[column].dtype.kind not in "biuf" and not text.all():
-            row = int(np.argmax(text))
+        what, such, remedy = "", np.zeros(len(cells), bool), ""
+        if mixed and not text.all() and (written is None or written.what == PLAIN):
+            what, such = "mixes numbers with text", text
+            remedy = "mend it, leave it empty where nothing is known, or give a DataFrame"
+        elif written is not None:
+            what, such = f"holds {written.what}", cells.isin(written.such).to_numpy()
+            remedy = f"{written.remedy}; names are to be of the dtype 'category', as by DataFrame.astype"
+        if such.any():
+            rows = cells.index[such].tolist()
+            where = f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:_SHOWN]))}"
+            where += f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
             raise ValueError(
-                f"{name}: column {column!r} mixes numbers with text, such as {cells.iloc[row]!r} in row "
-                f"{cells.index[row]} (counted from 0); mend it, leave it empty where nothing is known, or give a "
-                "DataFrame"
+                f"{name}: column {column!r} {what}, such as {cells[rows[0]]!r} in {where} (counted from 0); {remedy}"
             )
 
 
@@ -131,12 +148,13 @@ class Candidates:
         missing = frame.isna()
         rows = np.flatnonzero(missing.any(axis="columns")).tolist()
         if rows:
-            columns = [repr(name) for name in frame.columns if missing[name].any()]
             shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
+            columns = [repr(name) for name in frame.columns if missing[name].any()]
             raise ValueError(
                 f"table: expected a value in every cell, got none in {len(rows)} of {len(frame)} rows ({shown}, "
                 f"counted from 0), in {', '.join(columns)}; fill them in or drop the rows (DataFrame.dropna)"
             )
+        _refuse_numerals("table", frame)
         points = [{name: plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
         return cls(points, log)  # type: ignore[arg-type]
 

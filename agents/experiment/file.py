@@ -137,8 +137,11 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
             setup["parameters"] = {parameter.name: parameter for parameter in found}
         else:
             outcomes = [setup["outcome"]] if isinstance(setup["outcome"], str) else setup["outcome"]
-            # With a column for every outcome no other is taken for a slip in its name.
-            setup["parameters"] = as_frame("candidates", {**dict.fromkeys(outcomes), **columns})
+            # With a column for every outcome no other is taken for a slip in its name. Words that look like numbers
+            # were meant: they are in the file.
+            frame = as_frame("candidates", {**dict.fromkeys(outcomes), **columns})
+            words = [name for name in columns if all(isinstance(value, str) for value in columns[name])]
+            setup["parameters"] = frame.astype(dict.fromkeys(words, "category"))
         setup["constraints"] = [from_spec(spec) for spec in setup.get("constraints", ())]
         setup["data"] = setup["data"] or None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -18,6 +18,7 @@ from agents.experiment.hypervolume import is_dominated
 from agents.experiment.parameters import Point, is_number, plain
 from agents.experiment.region import Region
 from gpbandit_envs.arguments import LARGEST, as_truth, did_you_mean, shown
+from gpbandit_envs.numerals import hint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +71,8 @@ def as_outcome(name: str, value: Any) -> float:
     """
     value = plain(value)
     if not is_number(value) or not abs(value) <= LARGEST:
-        hint = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
-        raise ValueError(f"{name}: expected a finite number, got {shown(value)}{hint}")
+        failed = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
+        raise ValueError(f"{name}: expected a finite number, got {shown(value)}{hint(value) or failed}")
     return float(value)
 
 
@@ -105,10 +106,10 @@ def has_outcomes(frame: pd.DataFrame, outcome: str) -> bool:
     wanted, there = outcome.strip().casefold(), outcome in frame.columns
     others = [name for name in frame.columns if name != outcome]
     respelt = [name for name in others if name.strip().casefold() == wanted]
-    hint = did_you_mean(wanted, respelt or others, "", cutoff=_ALIKE)
-    if respelt or (hint and not there):
+    meant = did_you_mean(wanted, respelt or others, "", cutoff=_ALIKE)
+    if respelt or (meant and not there):
         raise ValueError(
-            f"outcome: expected the name of a column, got {outcome!r}; {hint} A setting needs a name less like it"
+            f"outcome: expected the name of a column, got {outcome!r}; {meant} A setting needs a name less like it"
         )
     return there
 

@@ -7,6 +7,7 @@ their index; `Domain` maps rows to the unit cube.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from jaxtyping import Float
 
 from gpbandit_envs.arguments import LARGEST, as_text, did_you_mean, is_finite, shown
 from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.numerals import hint, numerals
 
 Point = dict[str, Any]
 """One value for every parameter, by name."""
@@ -90,13 +92,13 @@ class Parameter:
             for i, label in enumerate(self.labels):
                 if _same(label, value, self._nil):
                     return float(i)
-            hint = did_you_mean(value, [label for label in self.labels if isinstance(label, str)], "")
+            meant = did_you_mean(value, [label for label in self.labels if isinstance(label, str)], "")
             listed = ", ".join(map(repr, self.labels[:12]))
             listed += f", ... ({len(self.labels)} in all)" if len(self.labels) > 12 else ""
-            raise ValueError(f"{self.name}: expected one of {listed}, got {shown(value)}{f'; {hint}' if hint else ''}")
+            raise ValueError(f"{self.name}: expected one of {listed}, got {shown(value)}{f'; {meant}' if meant else ''}")
         kind = "an integer" if d.integer else "a number"
         low, high = (int(d.low), int(d.high)) if d.integer else (d.low, d.high)
-        refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {shown(value)}")
+        refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {shown(value)}{hint(value)}")
         if isinstance(value, bool) or not isinstance(value, Real) or not is_finite(value):
             raise refused
         number, slack = float(value), SAME * max(abs(d.low), abs(d.high))
@@ -323,7 +325,17 @@ class Parameters:
         """The parameters of `{name: setting}`; see `as_parameter`."""
         if not settings:
             raise ValueError("parameters: expected at least one, got none")
-        return cls(tuple(as_parameter(str(name), setting) for name, setting in settings.items()))
+        found = cls(tuple(as_parameter(str(name), setting) for name, setting in settings.items()))
+        for each, setting in zip(found.all, settings.values(), strict=True):
+            if each.dimension.choices and not isinstance(setting, Parameter | Dimension):
+                written = numerals([label for label in each.labels if isinstance(label, str)])
+                if written is not None:
+                    warnings.warn(
+                        f"{each.name}: {written.what}, such as {each.labels[0]!r}, are categories of which none is "
+                        "near another; a list of numbers gives levels",
+                        stacklevel=5,
+                    )
+        return found
 
 
 def is_number(value: Any) -> bool:

@@ -22,6 +22,7 @@ from gpbandit_envs.arguments import LARGEST, did_you_mean, is_finite, shown
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.table import Table, padded
+from gpbandit_envs.numerals import PLAIN, Numerals, numerals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,6 +211,9 @@ def _numbers(column: pd.Series[Any], name: str, what: str) -> Float[np.ndarray, 
     """A column of numbers."""
     if column.dtype.kind not in "biuf":
         wrong = _not_numbers(column)
+        written = numerals(column) if column.map(lambda cell: isinstance(cell, str)).all() else None
+        if written is not None and written.what != PLAIN:
+            raise ValueError(f"table: {what} {name!r} {_said(written, column)}")
         at = int(np.argmax(wrong))
         raise ValueError(
             f"table: {what} {name!r} should be numbers, got {column.iloc[at]!r} in {_rows(wrong)}"
@@ -228,9 +232,14 @@ def _features(column: pd.Series[Any], name: str, is_category: bool) -> tuple[Flo
     if isinstance(column.dtype, pd.CategoricalDtype):
         is_category = True
     elif column.dtype.kind in "mMc":
-        raise TypeError(f"table: column {name!r} should be numbers or text, got {column.dtype}")
+        raise TypeError(f"table: column {name!r} should be numbers or text, got {column.dtype}; of dates give days")
     words = column.astype(str).str.strip()
     wrong = _not_numbers(column)
+    written = None if is_category else numerals(words)
+    if written is not None and (written.what != PLAIN or wrong.all() or not wrong.any()):
+        raise ValueError(
+            f"table: column {name!r} {_said(written, words)}; or say that they are names with categorical=[{name!r}]"
+        )
     if not is_category and not wrong.all():
         at = int(np.argmax(wrong)) if wrong.any() else 0
         raise ValueError(
@@ -244,6 +253,12 @@ def _features(column: pd.Series[Any], name: str, is_category: bool) -> tuple[Flo
             f"out with ignore=[{name!r}], or say that it is a setting with categorical=[{name!r}]"
         )
     return (words.to_numpy()[:, None] == np.array(levels, dtype=object)).astype(np.float64), levels
+
+
+def _said(written: Numerals, column: pd.Series[Any]) -> str:
+    such = column.isin(written.such).to_numpy()
+    first = column.iloc[int(np.argmax(such))]
+    return f"holds {written.what}, such as {first!r} in {_rows(such)}: {written.remedy}"
 
 
 def _not_numbers(column: pd.Series[Any]) -> Bool[np.ndarray, " n"]:

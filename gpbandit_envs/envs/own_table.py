@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 Replicates = Literal["resample", "average", "refuse"]
 """What rows with the same settings are: measurements to draw from, to average with stated noise, or a mistake."""
 
-_SHARE_OF_RANGE = 0.01  # noise of a table that has no replicates, over the range of its target
+_SHARE_OF_RANGE = 0.01  # noise of a table that has no replicates that differ, over the range of its target
+_EQUAL = 1e-9  # a spread of replicates, over that range, which is one of rounding
 
 
 @EntryPoint
@@ -62,7 +63,7 @@ def table(
         ignore: Columns to leave out.
         sha256: What the file must hold; None for whatever it holds.
         noise_std: Standard deviation of Gaussian noise, unit of the target; if None, the pooled one of the replicates,
-            or 1 % of the target's range if there are none. Only where the feedback is not resampled.
+            or 1 % of the target's range if there are none that differ. Only where the feedback is not resampled.
         kernel: Prior stated to policies; if None, Matern-5/2 with half the diagonal of the features' cube as
             lengthscale.
     """
@@ -164,7 +165,8 @@ def _noise(
             f"replicates: {int(repeated.sum())} candidates were measured more than once; 'resample' draws from their "
             "measurements, 'average' takes their mean"
         )
-    if replicates == "resample" and repeated.any():
+    differ = resampled.std > _EQUAL
+    if replicates == "resample" and differ:
         if noise_std is not None:
             raise ValueError(
                 f"noise_std: expected None where replicates are the noise, got {noise_std!r}; replicates='average' "
@@ -174,8 +176,15 @@ def _noise(
         return resampled, f"one of the measurements, where there are several ({int(repeated.sum())} candidates)"
     if noise_std is not None:
         return GaussianNoise(GaussianNoise(noise_std).std / span), "Gaussian, as stated"
-    if resampled.std > 0:
+    if differ:
         return GaussianNoise(resampled.std), "Gaussian, pooled deviation of the replicates"
+    if repeated.any() and multiprocessing.parent_process() is None:
+        warnings.warn(
+            f"replicates: the measurements of each of {int(repeated.sum())} candidates are equal, which says nothing "
+            f"of the noise; {_SHARE_OF_RANGE * 100:g} % of the target's range is stated and added, noise_std= gives "
+            "another",
+            stacklevel=2,
+        )
     return GaussianNoise(_SHARE_OF_RANGE), "Gaussian, 1 % of the target's range"
 
 

@@ -84,6 +84,18 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "many missing": ("t,yield\n" + "1,\n" * 9, {}, r"in rows 1, 2, 3, 4, 5 and 4 more \(counted from 1\)"),
     "text in the target": ("t,yield\n1,2\n2,n/a", {}, r"the target 'yield' should be numbers, got 'n/a' in row 2"),
     "a slip in a number": ("t,yield\n1,2\n2,3\n1O,3", {}, r"'t' mixes numbers with text, such as '1O' in row 3"),
+    "decimal commas in a setting": (
+        't,m,yield\n"20,0",1,2\n30,1,3\n"40,0",2,3',
+        {},
+        r"'t' holds numbers with decimal commas, such as '20,0' in rows 1, 3 \(.*decimal=\",\".*categorical=\['t'\]",
+    ),
+    "wide digits": ("t,yield\n\uff12,2\n\uff13,3", {}, r"'t' holds numbers as text, such as .* in rows 1, 2 \("),
+    "percent in the target": ("t,yield\n1,2 %\n2,3 %", {}, r"the target 'yield' holds percentages, such as '2 %'"),
+    "dates in every row": (
+        "t,yield\n" + "".join(f"2024-01-{i:02},{i}\n" for i in range(1, 31)),
+        {},
+        r"'t' holds dates or times, such as '2024-01-01' in rows 1, 2, 3, 4, 5 and 25 more",
+    ),
     "names of rows": (
         "s,yield\n" + "".join(f"sample{i},{i}\n" for i in range(30)),
         {},
@@ -119,6 +131,7 @@ def test_what_is_no_table() -> None:
 
 
 def test_names_of_rows_may_be_a_setting() -> None:
+    assert len(measured(csv("t,yield\n3 A,2\n4 A,3"), "yield", categorical=["t"]).table.feature_names) == 2
     frame = pd.DataFrame({"catalyst": [f"c{i}" for i in range(30)], "y": np.arange(30.0)})
     assert len(measured(frame, "y", categorical=["catalyst"]).table.feature_names) == 30
 

@@ -447,6 +447,23 @@ def test_a_function_edited_in_a_notebook_is_another_environment() -> None:
     assert imported.kwargs["noise_std"] == 0.5
 
 
+EQUAL = FRAME.drop_duplicates([name for name in FRAME if name != "yield"])
+
+
+@pytest.mark.parametrize(
+    "again", [EQUAL, EQUAL[:1], EQUAL.assign(**{"yield": EQUAL["yield"] * (1 + 1e-15)})], ids=["all", "one", "rounding"]
+)
+@pytest.mark.parametrize("replicates", ["resample", "average"])
+def test_replicates_that_are_equal_say_nothing_of_the_noise(again: pd.DataFrame, replicates: Any) -> None:
+    with pytest.warns(UserWarning, match="candidates are equal, which says nothing of the noise; 1 % of the target's"):
+        env = from_table(pd.concat([EQUAL, again]), "yield", replicates=replicates)
+    assert problem_of(env).noise_std == 0.01
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert problem_of(from_table(pd.concat([EQUAL, again]), "yield", noise_std=1.0)).noise_std is not None
+    assert not said, "nothing to say where it is stated"
+
+
 class Furnace:
     """A function in an object, which it reads and counts in."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,7 @@ class TestTables:
             ("t,conc\n20,1,5\n30,2,5\n40,3,5\n", "parameters: expected .*table.csv to be UTF-8 text of columns"),
             ("t;conc\n20;1,5\n30;2,5\n", "parameters: expected .*separated by commas"),
             ("t\tconc\n20\t1\n30\t2\n", "parameters: expected columns separated by commas, got "),
+            ('t,c\n"20,5",1\n"30,5",2\n40,3\n', r"parameters: column 't' holds numbers with decimal commas"),
             ("t,c\n20,1\n3O,2\n40,3\n", r"parameters: column 't' mixes numbers with text, such as '3O' in row 1 \("),
             (
                 "t,yield\n,\n30,n/a\n40,3\n",
@@ -192,6 +194,17 @@ class TestTables:
         (tmp_path / "table.csv").write_text(text)
         with pytest.raises(ValueError, match=message):
             Experiment(tmp_path / "table.csv", "Random", outcome="yield")
+
+    def test_words_that_look_like_numbers_are_names_where_that_is_said(self, tmp_path: Path) -> None:
+        table = TABLE.assign(sieve=pd.Categorical(["3 A", "4 A", "5 A"] * 3))
+        lab = Experiment(table, QUICK)
+        assert lab.parameters is None
+        assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
+        with pytest.warns(UserWarning, match="sieve: numbers with a unit, such as '3 A', are categories"):
+            listed = Experiment({"sieve": ["3 A", "4 A"]}, "Random")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Experiment.load(listed.save(tmp_path / "listed.json"))
 
     def test_a_csv_file_and_columns_on_a_logarithmic_scale(self, tmp_path: Path) -> None:
         pd.DataFrame({"rate": [1e-4, 1e-2, 1.0], "t": [1, 1, 2]}).to_csv(tmp_path / "table.csv", index=False)
@@ -965,6 +978,17 @@ def test_points_of_a_table_that_are_refused() -> None:
             TypeError,
             "table: expected numbers alone or text alone in column 'x'",
         ),
+        (
+            TABLE.assign(t=["20,0", "30,5", "40"] * 3),
+            {},
+            ValueError,
+            "table: column 't' holds numbers with decimal commas, such as '20,0' in rows 0, 1, 3, 4, 6 and 1 more "
+            '(counted from 0); read the file by pandas.read_csv(file, decimal=",")',
+        ),
+        (TABLE.assign(t=[f"{t} mg" for t in range(9)]), {}, ValueError, "table: column 't' holds numbers with a unit"),
+        (TABLE.assign(t=list("123456789")), {}, ValueError, "table: column 't' holds numbers as text, such as '1' in"),
+        ({"x": (0, 1)}, {"data": [{"x": "0,5", "outcome": 1}]}, ValueError, "got '0,5' (numbers with decimal commas"),
+        ({"x": (0, 1)}, {"data": [{"x": 0.5, "outcome": "5 %"}]}, ValueError, "got '5 %' (percentages: write numbers"),
         (TABLE, {"log": ["rate"]}, ValueError, "log: expected columns among ligand, celsius, scale, got 'rate'"),
         (TABLE, {"log": None}, TypeError, "log: expected a list of columns, got None"),
         (TABLE, {"constraints": None}, TypeError, "constraints: expected a list of them, got None"),
