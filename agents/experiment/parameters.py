@@ -95,7 +95,9 @@ class Parameter:
             meant = did_you_mean(value, [label for label in self.labels if isinstance(label, str)], "")
             listed = ", ".join(map(repr, self.labels[:12]))
             listed += f", ... ({len(self.labels)} in all)" if len(self.labels) > 12 else ""
-            raise ValueError(f"{self.name}: expected one of {listed}, got {shown(value)}{f'; {meant}' if meant else ''}")
+            raise ValueError(
+                f"{self.name}: expected one of {listed}, got {shown(value)}{f'; {meant}' if meant else ''}"
+            )
         kind = "an integer" if d.integer else "a number"
         low, high = (int(d.low), int(d.high)) if d.integer else (d.low, d.high)
         refused = ValueError(f"{self.name}: expected {kind} from {low!r} to {high!r}, got {shown(value)}{hint(value)}")
