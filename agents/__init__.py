@@ -12,7 +12,7 @@ from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee, 
 from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback, Pending
 from agents.core.registry import AgentSpec, make, register, registered, spec
 from agents.core.turns import Evaluation, turns
-from agents.many import VectorAgent, VectorChoice, VectorFeedback, make_vec
+from agents.many import VectorAgent, make_vec
 from gpbandit_envs.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ __all__ = [
     "RegretGuarantee",
     "Sketch",
     "VectorAgent",
-    "VectorChoice",
-    "VectorFeedback",
     "check_agent",
     "constraint",
     "forbid",

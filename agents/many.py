@@ -1,187 +1,323 @@
-"""Many repetitions of one policy on one problem, side by side: `agents.make_vec(id, **kwargs)`.
+"""Many repetitions of one policy on one problem, side by side on a device: `agents.make_vec(id, device=..., **kwargs)`.
 
-One tick, for all repetitions at once:
+    agent.reset(problem, rngs)          # one generator for each repetition
+    arms = agent.select()               # one arm for each
+    agent.observe(rewards)              # what came of them
 
-1. `select(left)` chooses one arm for each repetition and says which of them close a batch with it.
-2. Whoever plays evaluates the arms, as with a vector environment, and hands back through `observe` all open feedback of
-   the repetitions that closed a batch, or of all of them after the last evaluation.
+Repetition r chooses what a single agent with the same generator chooses of the same rewards, up to the first choice
+that differs, which is one between scores that are equal to rounding. Each repetition gets its feedback on request: a
+policy that plays batches sees none of a batch before that is complete.
 
-So every repetition gets the calls that the harness makes to a single agent.
+It is the same object that plays a single episode: it is given beliefs about all repetitions, and formulas of widths and
+acquisition functions take the arrays of either.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
-from agents.core.finite import group_bounds
-from agents.core.protocol import Agent, Feedback, Pending
+from agents.core.batch_rules import BatchOfArms, SequentialRule
+from agents.core.many_beliefs import ManyBeliefs, Room, Streams
+from agents.core.protocol import Agent, Pending
 from agents.core.registry import make
+from gpbandit_envs.arguments import as_word
+from gpbandit_envs.arrays import Array, Device
+from gpbandit_envs.gp.many import CovarianceRows, bytes_of
 from gpbandit_envs.problem import Problem
 
-
-@dataclass(frozen=True)
-class VectorChoice:
-    """One arm for each repetition.
-
-    Attributes:
-        arms: Indices, shape `(N,)`.
-        closes: Whether the repetition waits for feedback after this evaluation, shape `(N,)`.
-    """
-
-    arms: Int[np.ndarray, " N"]
-    closes: Bool[np.ndarray, " N"]
+if TYPE_CHECKING:
+    from agents.core.finite import FiniteArmAgent
+    from agents.core.gp_agent import GPAgent
+    from agents.few_batches.bpe import BPE
 
 
-@dataclass(frozen=True)
-class VectorFeedback:
-    """New results: one entry an evaluation, by repetition, oldest first within each.
-
-    Attributes:
-        repetitions: The repetition of each evaluation, shape `(n,)`, non-decreasing.
-        tickets: Number of the evaluation within its repetition, from 0, shape `(n,)`.
-        arms: Indices, shape `(n,)`.
-        rewards: Noisy rewards, shape `(n,)`.
-        costs: Cost of each evaluation, shape `(n,)`.
-    """
-
-    repetitions: Int[np.ndarray, " n"]
-    tickets: Int[np.ndarray, " n"]
-    arms: Int[np.ndarray, " n"]
-    rewards: Float[np.ndarray, " n"]
-    costs: Float[np.ndarray, " n"]
-
-    def __len__(self) -> int:
-        return len(self.arms)
-
-    def by_repetition(self) -> dict[int, Feedback]:
-        """The feedback of each repetition that has some, as a single agent takes it."""
-        if len(self) == 0:
-            return {}
-        parts = (slice(a, b) for a, b in pairwise(group_bounds(self.repetitions).tolist()))
-        return {
-            int(self.repetitions[part.start]): Feedback.of(
-                self.tickets[part], self.arms[part], self.rewards[part], self.costs[part]
-            )
-            for part in parts
-        }
-
-
-class VectorAgent:
-    """`N` repetitions of one policy on one problem with finite arms, each a single agent with its own generator.
-
-    Every repetition chooses the arms that a single agent chooses, given the same generator and the same feedback, and
-    reports the same diagnostics.
+class VectorAgent(ABC):
+    """R repetitions of one policy on one problem with finite arms.
 
     Args:
-        make: Builds a fresh agent.
+        agent: The policy, which nobody else plays.
+        device: Where the arrays are.
+        precision: Type of the whitened rows, most of the memory: `"float64"` or `"float32"`.
+
+    Attributes:
+        told: The repetitions that have had feedback after the last evaluation: a mask of shape (R,), or True for all of
+            them and False for none.
     """
 
-    def __init__(self, make: Callable[[], Agent]) -> None:
-        self._make = make
+    def __init__(self, agent: Agent, device: Device, precision: str = "float64") -> None:
+        self.agent: Any = agent
+        self.device, self.xp, self.precision = device, device.xp, precision
+        self.told: Array | bool = False
+        self._rows: CovarianceRows | None = None
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         """Forget everything and prepare one repetition for each generator.
 
         Raises:
-            ValueError: if the problem does not state what the policy needs, is a box or offers only some of its arms.
+            ValueError: if the problem does not state what the policy needs or a horizon, is a box, offers only some of
+                its arms, changes with time or comes with existing data.
         """
-        if not problem.is_finite or problem.contexts:
-            what = "a box" if not problem.is_finite else "one that offers some of its arms at a time"
-            raise ValueError(f"problem: expected one with finite arms, all of them offered, got {problem.name}, {what}")
-        self._players = [_Player(self._make(), problem, rng) for rng in rngs]
+        if why := why_no_arms(problem):
+            raise ValueError(f"problem: expected finite arms, all of them offered, got {problem.name}, {why}")
+        if problem.horizon is None:
+            raise ValueError(f"problem: expected one that states a horizon, got {problem.name}")
+        self.problem, self._rngs, self.n_pulls = problem, list(rngs), 0
+        self._none = Pending.empty(problem)
+        self._begin(problem.horizon)
 
-    def select(self, left: int) -> VectorChoice:
-        """One arm for each repetition, when `left >= 1` evaluations are left to each."""
-        choices = [player.select(left) for player in self._players]
-        return VectorChoice(np.array([arm for arm, _ in choices]), np.array([closes for _, closes in choices]))
+    def covariances(self, kernel: Any) -> CovarianceRows:
+        """Those of the problem's arms, made once for many resets."""
+        arms, known = self.problem.arms, self._rows
+        assert arms is not None
+        if known is None or known.X is not arms or known.kernel != kernel:
+            self._rows = known = CovarianceRows(kernel, arms, self.device)
+        return known
 
-    def observe(self, feedback: VectorFeedback) -> None:
-        """Take in feedback: for each repetition in it, of all its open evaluations."""
-        for repetition, part in feedback.by_repetition().items():
-            self._players[repetition].observe(part)
+    def bytes_each(self, problem: Problem) -> int:
+        """Bytes that a repetition takes on the device."""
+        return bytes_of(problem.n_arms, problem.horizon or 0, 1, self.precision)
 
-    def recommend(self) -> Int[np.ndarray, " N"]:
-        """The arm that each repetition would deploy now."""
-        return np.array([player.recommended for player in self._players])
+    @abstractmethod
+    def _begin(self, horizon: int) -> None:
+        """Prepare the repetitions of `self._rngs` on `self.problem`."""
 
-    def diagnostics(self) -> Mapping[str, Float[np.ndarray, " N"]]:
-        """The numbers of `Agent.diagnostics`, one entry a repetition; NaN where one reports no such number."""
-        names = {name: None for player in self._players for name in player.diagnostics}
-        return {
-            name: np.array([player.diagnostics.get(name, np.nan) for player in self._players], np.float64)
-            for name in names
-        }
+    def select(self) -> Array:
+        """The arm that each repetition evaluates next, shape (R,), on the device."""
+        self._arms = self._choose()
+        return self._arms
 
+    @abstractmethod
+    def _choose(self) -> Array: ...
 
-class _Player:
-    """One agent, queried for one evaluation at a time, with the calls of a run with feedback on request.
+    def observe(self, rewards: Array) -> None:
+        """Take in the rewards of the arms last selected, shape (R,), an array of the device."""
+        self.n_pulls += 1
+        self._learn(self._arms, rewards)
 
-    Attributes:
-        recommended: The agent's recommendation after the last feedback, or for existing data; arm 0 before either.
-        diagnostics: Its diagnostics at that time.
-    """
+    @abstractmethod
+    def _learn(self, arms: Array, rewards: Array) -> None: ...
 
-    def __init__(self, agent: Agent, problem: Problem, rng: np.random.Generator) -> None:
-        agent.reset(problem, rng)
-        self._agent, self._problem = agent, problem
-        self._adaptive = agent.capabilities.batch == "adaptive"
-        self.recommended = 0
-        self.diagnostics: Mapping[str, float] = {}
-        self._chosen: deque[int] = deque()
-        self._open: list[int] = []
-        self._first = 0
-        if problem.initial is not None:
-            self._ask_beliefs()
+    @abstractmethod
+    def recommend(self) -> Array:
+        """The arm that each repetition would deploy after its last feedback, shape (R,)."""
 
-    def select(self, left: int) -> tuple[int, bool]:
-        """The next arm, and whether the agent waits for feedback after it."""
-        if not self._chosen:
-            self._ask(left)
-        self._open.append(self._chosen.popleft())
-        if self._chosen or not self._adaptive:
-            return self._open[-1], not self._adaptive
-        if left > 1:
-            self._ask(left - 1)
-        return self._open[-1], not self._chosen
-
-    def _ask(self, left: int) -> None:
-        actions = self._agent.select(left if self._adaptive else 1, self._pending())
-        if len(actions) == 0 and not self._open:
-            raise RuntimeError("select: expected an action, got none while no feedback is open")
-        self._chosen.extend(actions.tolist())
-
-    def _pending(self) -> Pending:
-        if not self._open:
-            return Pending.empty(self._problem)
-        tickets = np.arange(self._first, self._first + len(self._open))
-        return Pending(tickets, np.array(self._open, np.int64))
-
-    def observe(self, feedback: Feedback) -> None:
-        """Take in the feedback of all open evaluations."""
-        self._first += len(self._open)
-        self._open = []
-        self._chosen.clear()
-        self._agent.observe(feedback)
-        self._ask_beliefs()
-
-    def _ask_beliefs(self) -> None:
-        self.recommended = int(self._agent.recommend())
-        self.diagnostics = self._agent.diagnostics()
+    def band(self) -> tuple[Array, Array] | None:
+        """Middle and half-width of the band at all arms after the last feedback, shape (R, A); None without a model."""
+        return None
 
 
-def make_vec(id: str, **kwargs: Any) -> VectorAgent:
-    """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
+class _Posteriors(VectorAgent):
+    """A policy that plays on mean and variance of an exact posterior."""
+
+    agent: GPAgent
+
+    def __init__(self, agent: Agent, device: Device, precision: str = "float64") -> None:
+        super().__init__(agent, device, precision)
+        self._waits = agent.capabilities.batch == "adaptive"
+        if self._waits:
+            # By the bounds that each next pick has, which in a single episode it gets from fewer arms at a time.
+            self._rule: BatchOfArms = self.agent.batch_rule  # type: ignore[attr-defined]
+            self.agent.batch_rule = SequentialRule()  # type: ignore[attr-defined]
+
+    def bytes_each(self, problem: Problem) -> int:
+        posteriors = len(getattr(getattr(self.agent, "schedule", None), "grid", (1.0,)))
+        return bytes_of(problem.n_arms, problem.horizon or 0, posteriors, self.precision)
+
+    def _begin(self, horizon: int) -> None:
+        agent, R = self.agent, len(self._rngs)
+        model = agent.model_on(self.problem)
+        room = Room(self.covariances(model.kernel), R, horizon, self.precision, self._waits)
+        agent.arm_beliefs = lambda _: agent.many_beliefs(room)  # type: ignore[method-assign,assignment,return-value]
+        agent.reset(self.problem, Streams(self._rngs))
+        self._beliefs = cast("ManyBeliefs", agent.beliefs)
+        start = agent.planned
+        self._start = np.broadcast_to(start if start.ndim == 2 else start[:, None], (len(start), R))
+        self._total = self._ones = self.device.put(np.ones(R))
+
+    def _choose(self) -> Array:
+        if self.n_pulls < len(self._start):
+            return self.device.put(self._start[self.n_pulls])
+        return self.agent.next_actions(1, self._none)[0, ...]
+
+    def _learn(self, arms: Array, rewards: Array) -> None:
+        beliefs, start = self._beliefs, len(self._start)
+        beliefs.take_in(arms, rewards - self.problem.prior_mean)
+        self.told = True
+        if self._waits and self.n_pulls < self.problem.horizon:  # type: ignore[operator]
+            if self.n_pulls > start:
+                self._total, self.told = self._rule.grown(self._total, beliefs.first_leverage, beliefs.leverage)
+            else:
+                self.told = self.n_pulls == start
+        self._close(self.told)
+
+    def _close(self, who: Any) -> None:
+        """The next choices of these repetitions begin a batch."""
+        if who is False:
+            return
+        agent, old = self.agent, self.agent.current_width
+        self._beliefs.show(None if who is True else who)
+        agent.begin_batch()
+        if who is True:
+            self._total = self._ones
+        else:
+            self._total = self.xp.where(who, self._ones, self._total)
+            agent.current_width = self.xp.where(who, self._ones * agent.current_width, self._ones * old)
+
+    def recommend(self) -> Array:
+        return self._beliefs.recommend()
+
+    def band(self) -> tuple[Array, Array]:
+        assert self.problem.arms is not None
+        return self.agent.predict(self.problem.arms)
+
+
+class _Eliminations(VectorAgent):
+    """A policy that plans its batches in advance and eliminates arms after each."""
+
+    agent: BPE
+
+    def _begin(self, horizon: int) -> None:
+        agent, R = self.agent, len(self._rngs)
+        agent.reset(self.problem, Streams(self._rngs))
+        rows = self.covariances(agent.model.kernel)
+        pulls = horizon if agent.keeps_all else max(agent.batch_lengths)
+        self._posteriors = Room(rows, R, pulls, self.precision).posteriors(agent.model.noise_of())
+        self._alive = self.device.put(np.ones((R, self.problem.n_arms), bool))
+        self._best = self.device.put(np.zeros(R, np.int64))
+        self._known = self._posteriors.mean * 1.0, self._posteriors.v * 1.0, agent.current_width
+        self._begin_batch()
+
+    def _begin_batch(self) -> None:
+        agent = self.agent
+        self._left = agent.batch_lengths[min(agent.batch, len(agent.batch_lengths) - 1)]
+        agent.current_width = agent.planned_width()
+        if agent.draws_uniformly:
+            alive = self.device.get(self._alive)
+            draws = [
+                np.flatnonzero(row)[rng.integers(row.sum(), size=self._left)] for row, rng in zip(alive, self._rngs)
+            ]
+            self._draws = self.device.put(np.stack(draws, axis=1))
+
+    def _choose(self) -> Array:
+        if self.agent.draws_uniformly:
+            return self._draws[-self._left, :]
+        return self.xp.argmax(self._among(self._posteriors.v), axis=1)
+
+    def _among(self, values: Array) -> Array:
+        return self.xp.where(self._alive, values, -np.inf)
+
+    def _learn(self, arms: Array, rewards: Array) -> None:
+        agent, posteriors, xp = self.agent, self._posteriors, self.xp
+        posteriors.update(arms, rewards - self.problem.prior_mean)
+        self._left -= 1
+        self.told = self._left == 0
+        if not self.told:
+            return
+        mean, variance = posteriors.mean * 1.0, xp.clip(posteriors.v, 0.0, None)
+        half = agent.current_width * xp.sqrt(variance)
+        self._known = mean, variance, agent.current_width
+        self._best = xp.argmax(self._among(mean), axis=1)
+        self._alive = self._alive & agent.may_be_best(mean + half, self._among(mean - half))
+        agent.batch, agent.n_pulls = agent.batch + 1, self.n_pulls
+        if not agent.keeps_all:
+            posteriors.forget()
+        if self.n_pulls < self.problem.horizon:  # type: ignore[operator]
+            self._begin_batch()
+
+    def recommend(self) -> Array:
+        return self._best
+
+    def band(self) -> tuple[Array, Array]:
+        mean, variance, width = self._known
+        return mean + self.problem.prior_mean, width * self.xp.sqrt(self.xp.clip(variance, 0.0, None))
+
+
+class _Counts(VectorAgent):
+    """A policy that knows nothing but how often each arm was pulled and what for; on the processor."""
+
+    agent: FiniteArmAgent
+
+    def bytes_each(self, problem: Problem) -> int:
+        return 8 * 6 * problem.n_arms
+
+    def _begin(self, horizon: int) -> None:
+        agent, shape = self.agent, (len(self._rngs), self.problem.n_arms)
+        agent.reset(self.problem, Streams(self._rngs))
+        agent.counts, agent.sums = np.zeros(shape), np.zeros(shape)
+        agent.recommend = lambda: np.argmax(agent.empirical_means(), axis=-1)  # type: ignore[method-assign]
+        self._each = np.arange(shape[0])
+
+    def _choose(self) -> Array:
+        return self.device.put(np.broadcast_to(self.agent.select(1, self._none)[0], self._each.shape))
+
+    def _learn(self, arms: Array, rewards: Array) -> None:
+        where = self._each, self.device.get(arms)
+        self.agent.counts[where] += 1
+        self.agent.sums[where] += self.device.get(rewards)
+        self.agent.n_pulls += 1
+        self.told = True
+
+    def recommend(self) -> Array:
+        return self.device.put(self.agent.recommend())
+
+
+def why_no_arms(problem: Problem) -> str:
+    """Why repetitions of a problem cannot be played side by side; "" if they can."""
+    if not problem.is_finite:
+        return "a box"
+    if problem.contexts:
+        return "which offers some of its arms at a time"
+    if problem.time_varying:
+        return "which changes with time"
+    return "which comes with existing data" if problem.initial is not None else ""
+
+
+def why_alone(agent: Agent) -> str:
+    """Why an agent has no form that plays many repetitions side by side; "" if it has."""
+    name = type(agent).__name__
+    if not vars(type(agent)).get("side_by_side", False):
+        return f"{name} has no batched form"
+    settings, schedule = getattr(agent, "settings", None), getattr(agent, "schedule", None)
+    if settings is not None and settings.doubling:
+        return f"{name} doubles its norm bound, which each run does by itself"
+    if settings is not None and settings.initial is not None:
+        return f"{name} was given existing data"
+    if schedule is not None and not schedule.takes_arrays:
+        return f"the width of {name} is a schedule of one's own"
+    return ""
+
+
+def side_by_side(agent: Agent, device: Device, precision: str = "float64") -> VectorAgent:
+    """Many repetitions of the policy `agent`, which is nobody else's from now on.
 
     Raises:
-        ValueError: for an unknown id or a bad value.
-        TypeError: for an unknown keyword; the message lists those that exist.
+        ValueError: if it has no form that plays them; the message says why.
     """
-    make(id, **kwargs)  # refuses bad arguments before the first episode
-    return VectorAgent(lambda: make(id, **kwargs))
+    if why := why_alone(agent):
+        raise ValueError(f"agent: {why}; leaderboards.simulate plays its repetitions one by one")
+    form = (
+        _Posteriors if hasattr(agent, "many_beliefs") else _Eliminations if hasattr(agent, "plan_lengths") else _Counts
+    )
+    return form(agent, device, precision)
+
+
+def make_vec(id: str, *, device: str | None = None, precision: str = "float64", **kwargs: Any) -> VectorAgent:
+    """The agent `id` over many repetitions of one problem on finite arms; `reset(problem, rngs)` says how many.
+
+    Args:
+        id: Id of the agent.
+        device: `"torch:cuda"`, `"torch"`, `"cupy"` or another of `gpbandit_envs.arrays.Device`; None for NumPy.
+        precision: `"float64"`, or `"float32"` for rows of half the size; means and variances are float64 always.
+        kwargs: Settings of the agent.
+
+    Raises:
+        ValueError: for an unknown id, a bad value, an agent without such a form, or a device that is not there.
+        TypeError: for an unknown keyword; the message lists those that exist.
+        ImportError: if the namespace of the device is not installed.
+    """
+    as_word("precision", precision, ("float64", "float32"))
+    return side_by_side(make(id, **kwargs), Device("numpy" if device is None else device), precision)

@@ -10,6 +10,7 @@ from leaderboards import own_agents
 if TYPE_CHECKING:
     from leaderboards.api.results import Results
     from leaderboards.api.run_suite import run_suite
+    from leaderboards.api.simulate import Simulation, simulate
     from leaderboards.audit.report import audit_band
     from leaderboards.play.record import RunRecord
     from leaderboards.play.run import run
@@ -25,6 +26,7 @@ __all__ = [
     "Metric",
     "Results",
     "RunRecord",
+    "Simulation",
     "Store",
     "Suite",
     "audit_band",
@@ -35,6 +37,7 @@ __all__ = [
     "register_metric",
     "run",
     "run_suite",
+    "simulate",
 ]
 
 _MODULES = {
@@ -42,6 +45,7 @@ _MODULES = {
     "Metric": "leaderboards.score.metrics",
     "Results": "leaderboards.api.results",
     "RunRecord": "leaderboards.play.record",
+    "Simulation": "leaderboards.api.simulate",
     "Store": "leaderboards.store.store",
     "Suite": "leaderboards.play.suite",
     "audit_band": "leaderboards.audit.report",
@@ -52,6 +56,7 @@ _MODULES = {
     "register_metric": "leaderboards.score.metrics",
     "run": "leaderboards.play.run",
     "run_suite": "leaderboards.api.run_suite",
+    "simulate": "leaderboards.api.simulate",
 }
 
 own_agents.check_first()

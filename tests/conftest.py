@@ -117,6 +117,8 @@ def _data_at_hand(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    if item.get_closest_marker("cuda") and not pytest.importorskip("torch").cuda.is_available():
+        pytest.skip("no graphics card")
     with _data_at_hand(item), _out_of_coverage(item):
         return (yield)
 

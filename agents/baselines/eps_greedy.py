@@ -30,6 +30,7 @@ class EpsGreedy(FiniteArmAgent):
     """
 
     policy_family = "heuristic"
+    side_by_side = True
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, contexts=True)
 
     epsilon: float | None = None

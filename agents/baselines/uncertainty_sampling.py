@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class UncertaintySampling(UCBAgent):
         frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel", "noise"})
     )
     policy_family = "pure exploration"
+    side_by_side = True
 
     named_widths: ClassVar = {
         "theory": NonAdaptive(),
@@ -56,12 +57,9 @@ class UncertaintySampling(UCBAgent):
         self._own_pulls_alone = self.beliefs.n_pulls == 0
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
-        self.exact.keep_open(pending.actions.tolist())
-        picks = []
-        for _ in range(n):
-            picks.append(int(np.argmax(self.exact.ahead())))
-            self.exact.pull(picks[-1])
-        return np.array(picks, np.int64)
+        beliefs: Any = self.beliefs  # exact ones, of one episode or of many
+        picks: Actions = beliefs.most_uncertain(n, pending.actions)
+        return picks
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
         if schedule.chosen_blindly == "all":

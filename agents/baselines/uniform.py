@@ -14,6 +14,7 @@ class Uniform(FiniteArmAgent):
     """Every pull is an arm drawn uniformly from those that are offered; the denominator of the regret ratio."""
 
     policy_family = "pure exploration"
+    side_by_side = True
     capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, contexts=True)
 
     def select(self, n: int, pending: Pending) -> Actions:

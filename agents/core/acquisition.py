@@ -14,11 +14,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import log, pi, sqrt
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import log_ndtr
+
+from gpbandit_envs.arrays import Array, namespace_of, special
 
 Vector = Float[np.ndarray, " n"]
 
@@ -55,11 +57,14 @@ class Predictive(Protocol):
 
 
 class Score(ABC):
-    """An acquisition function as a function of mean and standard deviation, which decreases in neither."""
+    """An acquisition function as a function of mean and standard deviation, which decreases in neither.
+
+    Its values are of arrays of any shape and namespace; its numbers may be arrays that broadcast with them.
+    """
 
     @abstractmethod
-    def __call__(self, m: Vector, s: Vector) -> Vector:
-        """Values, shape (n,)."""
+    def __call__(self, m: Array, s: Array) -> Array:
+        """Values, of the shape of both."""
 
     @abstractmethod
     def slopes(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
@@ -74,9 +79,9 @@ class UpperConfidenceBound(Score):
         width: Factor of the standard deviation, >= 0.
     """
 
-    width: float
+    width: Any
 
-    def __call__(self, m: Vector, s: Vector) -> Vector:
+    def __call__(self, m: Array, s: Array) -> Array:
         return m + self.width * s
 
     def slopes(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
@@ -97,21 +102,22 @@ class LogExpectedImprovement(Score):
     improvement for Bayesian optimization, section 4.1.
     """
 
-    incumbent: float
+    incumbent: Any
 
-    def __call__(self, m: Vector, s: Vector) -> Vector:
+    def __call__(self, m: Array, s: Array) -> Array:
         s, z = self._standardised(m, s)
-        return np.log(s) + _log_h(z)
+        return namespace_of(s).log(s) + _log_h(z)
 
     def slopes(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
         s, z = self._standardised(m, s)
         r = _log_h_slope(z)
         return r / s, (1 - r * z) / s
 
-    def _standardised(self, m: Vector, s: Vector) -> tuple[Vector, Vector]:
-        s = np.maximum(s, _LEAST_SD)
+    def _standardised(self, m: Array, s: Array) -> tuple[Array, Array]:
+        xp = namespace_of(s)
+        s = xp.clip(s, _LEAST_SD, None)
         with np.errstate(over="ignore"):
-            return s, np.maximum((m - self.incumbent) / s, _LEAST_Z)
+            return s, xp.clip((m - self.incumbent) / s, _LEAST_Z, None)
 
 
 @dataclass(frozen=True)
@@ -138,17 +144,18 @@ class PosteriorScore:
         return self.score(m, s), by_m[:, None] * m_gradient + by_s[:, None] * s_gradient
 
 
-def _log_h(z: Vector) -> Vector:
+def _log_h(z: Array) -> Array:
+    xp = namespace_of(z)
     near, far = z > -1.0, z < _FAR
-    out = np.empty_like(z)
+    out = xp.empty_like(z)
     a = z[near]
     # From 30 standard deviations on, h is z to rounding, and the density would underflow.
-    out[near] = np.log(np.exp(-0.5 * np.minimum(a, 30.0) ** 2 - _HALF_LOG_2_PI) + a * ndtr(a))
+    out[near] = xp.log(xp.exp(-0.5 * xp.clip(a, None, 30.0) ** 2 - _HALF_LOG_2_PI) + a * special("ndtr", a))
     c = z[far]
-    out[far] = -0.5 * c * c - _HALF_LOG_2_PI - 2 * np.log(-c) + np.log1p(-3 / (c * c))
+    out[far] = -0.5 * c * c - _HALF_LOG_2_PI - 2 * xp.log(-c) + xp.log1p(-3 / (c * c))
     b = z[~near & ~far]
     # h = phi (1 + z M), and M is between 0 and 1 / |z|.
-    out[~near & ~far] = -0.5 * b * b - _HALF_LOG_2_PI + np.log1p(b * _mills(b))
+    out[~near & ~far] = -0.5 * b * b - _HALF_LOG_2_PI + xp.log1p(b * _mills(b))
     return out
 
 
@@ -165,6 +172,6 @@ def _log_h_slope(z: Vector) -> Vector:
     return out
 
 
-def _mills(z: Vector) -> Vector:
+def _mills(z: Array) -> Array:
     """`Phi(z) / phi(z)` for negative `z`."""
-    return sqrt(pi / 2) * erfcx(-z / sqrt(2))
+    return sqrt(pi / 2) * special("erfcx", -z / sqrt(2))

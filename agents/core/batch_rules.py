@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from agents.core.batch import Batch
 from agents.core.beliefs import Beliefs
+from agents.core.gp_settings import Number
 from agents.core.protocol import Actions, Pending
 from gpbandit_envs.arguments import as_count, as_number
 
@@ -72,6 +74,16 @@ class BatchOfArms(BatchRule):
         return np.array(batch.picks[known:], np.int64), closed
 
     @abstractmethod
+    def grown(self, total: Number, first: Number, now: Number) -> tuple[Number, Any]:
+        """The number that ends a batch after one more pick, 1 before the first, and whether it ends with that pick.
+
+        Args:
+            total: The number before it.
+            first: Leverage score of the pick at the start of the batch.
+            now: That just before the pick.
+        """
+
+    @abstractmethod
     def start(self, builder: Batch) -> bool:
         """A new batch begins; returns whether it is complete already, for pulls that are still pending."""
 
@@ -100,6 +112,9 @@ class FixedRule(BatchOfArms):
 
     def __post_init__(self) -> None:
         self.size = as_count("batch_size", self.size)
+
+    def grown(self, total: Number, first: Number, now: Number) -> tuple[Number, Any]:
+        return total + 1, total >= self.size
 
     def start(self, builder: Batch) -> bool:
         return builder.n_pending >= self.size
@@ -130,14 +145,18 @@ class _ThresholdRule(BatchOfArms):
 class SumRule(_ThresholdRule):
     """Ends when `1 + sum_{s in batch} lev_fb(x_s) > c` (BBKB Alg. 1, line 5, with lev where the text has its root)."""
 
+    def grown(self, total: Number, first: Number, now: Number) -> tuple[Number, Any]:
+        total = total + first
+        return total, total > self.c
+
     def take_sure(self, builder: Batch, limit: int) -> None:
         self.total = builder.take_below(self.total, self.c, limit)
 
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(builder.variance[arm]) / builder.posterior.lam
         for i in range(count):
-            self.total += leverage
-            if self.total > self.c:
+            self.total, ends = self.grown(self.total, leverage, leverage)
+            if ends:
                 return i + 1, True
         return count, False
 
@@ -145,6 +164,11 @@ class SumRule(_ThresholdRule):
 class ProductRule(_ThresholdRule):
     """Ends when `prod_{s in batch} (1 + lev_{s-1}(x_s)) > c` (GP-AUCB as in BBKB's Alg. 2)."""
 
+    def grown(self, total: Number, first: Number, now: Number) -> tuple[Number, Any]:
+        total = total * (1.0 + now)
+        return total, total > self.c
+
     def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        self.total *= 1.0 + builder.picked_variance / builder.posterior.lam
-        return 1, self.total > self.c
+        now = builder.picked_variance / builder.posterior.lam
+        self.total, ends = self.grown(self.total, now, now)
+        return 1, ends

@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 from agents.core.acquisition import Objective, PosteriorScore, Score, UpperConfidenceBound
 from agents.core.batch import Batch, LazyBatch, RowBatch
 from agents.core.finite import Offer, group_pulls
-from agents.core.gp_settings import Model, WidthContext
+from agents.core.gp_settings import Model, Number, WidthContext
 from agents.core.guarantees import Sketch
 from agents.core.protocol import Action, Actions, Feedback
 from agents.core.space import BoxSpace, Search
@@ -59,7 +59,8 @@ class Beliefs(ABC):
         self.problem, self.model = problem, model
         self.offered = Offer.all(problem)
         self.n_pulls = 0
-        self.sum_log_leverage = self.sum_log_3_leverage = 0.0
+        self.sum_log_leverage: Number = 0.0
+        self.sum_log_3_leverage: Number = 0.0
         self.refuted = False
 
     @property
@@ -74,12 +75,12 @@ class Beliefs(ABC):
 
     @property
     @abstractmethod
-    def information_gain(self) -> float:
+    def information_gain(self) -> Number:
         """`gamma`."""
 
     @property
     @abstractmethod
-    def effective_dimension(self) -> float:
+    def effective_dimension(self) -> Number:
         """`sum_s lev_t(x_s)` over all evaluations that did not fail."""
 
     @abstractmethod
@@ -94,7 +95,7 @@ class Beliefs(ABC):
         """The action of largest upper bound `mean + width * sd`, as an array of one."""
         return self.maximise(UpperConfidenceBound(width), rng)
 
-    def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> float:
+    def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> Number:
         """The width of the bounds that choose next, by a schedule whose inputs `context` computes."""
         return schedule.now(context)
 
@@ -109,7 +110,7 @@ class Beliefs(ABC):
 
     @property
     @abstractmethod
-    def incumbent(self) -> float:
+    def incumbent(self) -> Number:
         """The largest posterior mean of an evaluated action, among those offered; 0 before any feedback.
 
         Where none of these has been evaluated, the largest posterior mean among them. Unit of the reward.
@@ -131,7 +132,7 @@ class Beliefs(ABC):
         """Plain numbers about the posterior."""
         return {"information_gain": self.information_gain}
 
-    def width_context(self, **more: float) -> WidthContext:
+    def width_context(self, **more: Number) -> WidthContext:
         """The inputs of a confidence width; `more` are fields that the posterior does not determine."""
         return self.model.width_context(
             self.problem,
@@ -289,6 +290,16 @@ class ExactBeliefs(PooledBeliefs[ExactPosterior]):
     @property
     def information_gain(self) -> float:
         return self.posterior.information_gain
+
+    def most_uncertain(self, n: int, pending: Int[np.ndarray, " p"]) -> Int[np.ndarray, " n"]:
+        """`n` arms, each of largest variance given those before it, all of which are pulled, and the `pending` ones."""
+        posterior = self.posterior
+        posterior.keep_open(pending.tolist())
+        picks = []
+        for _ in range(n):
+            picks.append(int(np.argmax(posterior.ahead())))
+            posterior.pull(picks[-1])
+        return np.array(picks, np.int64)
 
     def new_batch(self, width: float, pending: Int[np.ndarray, " p"]) -> Batch:
         return RowBatch(self.posterior, width, pending)

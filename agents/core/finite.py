@@ -76,7 +76,7 @@ class Offer:
         best = int(np.argmax(values))
         return best if self.some is None else int(self.some[best])
 
-    def draw(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+    def draw(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, "n *runs"]:
         """`n` of the arms that are offered, drawn uniformly, with replacement."""
         drawn = rng.integers(len(self), size=n)
         return drawn if self.some is None else self.some[drawn]
@@ -121,7 +121,7 @@ class FiniteArmAgent(Agent):
             super().offer(arms)
         self.offered = Offer.among(arms, self.problem)
 
-    def uniform(self, n: int) -> Int[np.ndarray, " n"]:
+    def uniform(self, n: int) -> Int[np.ndarray, "n *runs"]:
         """`n` arms drawn uniformly from those that are offered."""
         return self.offered.draw(n, self.rng)
 
@@ -143,6 +143,9 @@ class FiniteArmAgent(Agent):
 
     def recommend(self) -> Action:
         """The arm of largest empirical mean, among those that are offered; the first of them before any feedback."""
-        counts, sums = self.offered.of(self.counts), self.offered.of(self.sums)
+        return self.offered.best(self.offered.of(self.empirical_means()))
+
+    def empirical_means(self) -> Float[np.ndarray, "*runs A"]:
+        """The average reward of each arm, -inf where there is none."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self.offered.best(np.where(counts > 0, sums / counts, -np.inf))
+            return np.where(self.counts > 0, self.sums / self.counts, -np.inf)

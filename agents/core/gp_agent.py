@@ -12,12 +12,14 @@ from jaxtyping import Float, Int
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
 from agents.core.finite import Offer
-from agents.core.gp_settings import GPSettings, Initial, Model, ModelFields, centred, uncentred
+from agents.core.gp_settings import GPSettings, Initial, Model, ModelFields, Number, centred, uncentred
 from agents.core.guarantees import BandGuarantee, Sketch
+from agents.core.many_beliefs import ManyBeliefs, Room
 from agents.core.protocol import Action, Actions, Agent, Feedback, Pending
 from agents.core.space import Search
 from agents.core.widths import Constant
 from gpbandit_envs.arguments import as_count
+from gpbandit_envs.arrays import Array
 from gpbandit_envs.gp.arm_posterior import ArmPosterior
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -67,7 +69,12 @@ class GPAgent(ModelFields, Agent):
         self.n_start = as_count("n_start", self.n_start, 0)
         self._search = self.search()
         self.beliefs: Beliefs
-        self.current_width = 1.96
+        self.current_width: Number = 1.96
+
+    @property
+    def planned(self) -> Actions:
+        """The initial design, on arms."""
+        return self._planned
 
     @property
     def arms(self) -> ArmBeliefs[Any]:
@@ -125,7 +132,11 @@ class GPAgent(ModelFields, Agent):
         """The posterior of an episode on arms, given existing data."""
         return ExactBeliefs(self.problem, self.model, data)
 
-    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, " n"]:
+    def many_beliefs(self, room: Room) -> ManyBeliefs:
+        """The posteriors of many repetitions on arms, in the place of those of one episode."""
+        return ManyBeliefs(self.problem, self.model, room)
+
+    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, "n *runs"]:
         """The initial design on the arms `X`, at most so many: by default `n_start` uniform ones, with replacement."""
         return self.rng.integers(len(X), size=self.n_start if most is None else min(self.n_start, most))
 
@@ -189,7 +200,7 @@ class GPAgent(ModelFields, Agent):
         """The action of largest posterior mean: among the arms offered, or among the evaluated points of a box."""
         return self.beliefs.recommend()
 
-    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[Array, Array]:
         mean, half = self.beliefs.band(np.asarray(X, np.float64), self.current_width)
         return uncentred(mean, self.problem), half
 

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Feedback
 from gpbandit_envs.arguments import as_number, as_variance, as_word, shown
+from gpbandit_envs.arrays import Array
 from gpbandit_envs.gp import Kernel, as_kernel
 from gpbandit_envs.gp.kernels import Matern
 from gpbandit_envs.problem import Approximation, InitialData, Problem
@@ -34,6 +35,9 @@ Regulariser = float | Mapping[str, float] | None
 the noise times `T^(d / (2 nu + 2 d))`, T the horizon, nu the smoothness of a Matern kernel. So Whitehouse, Ramdas and
 Wu (2023), On the sublinear regret of GP-UCB, regularise for eigenvalues that fall like a power; the constant c is no
 part of their theorem, and the text could not be consulted."""
+
+Number = Any
+"""A number; or one for each of many repetitions, an array of shape (R,), where these play side by side."""
 
 Initial = InitialData | Mapping[str, Any] | None
 """Data from before the first step, on a box `{"points": [[...], ...], "rewards": [...]}` and on arms
@@ -99,10 +103,10 @@ class WidthContext:
     norm_bound: float
     delta: float
     prior_variance: float = 1.0
-    information_gain: float = 0.0
-    effective_dimension: float = 0.0
-    sum_log_leverage: float = 0.0
-    sum_log_3_leverage: float = 0.0
+    information_gain: Number = 0.0
+    effective_dimension: Number = 0.0
+    sum_log_leverage: Number = 0.0
+    sum_log_3_leverage: Number = 0.0
     batch_ratio: float = 1.0
     dim: int = 1
 
@@ -137,7 +141,7 @@ class Model:
         """The noise variance of these arms, by default of all: one number where all have the same."""
         return self.lam if self.lams is None else self.lams[arms]
 
-    def width_context(self, problem: Problem, t: int, norm_bound: float | None = None, **facts: float) -> WidthContext:
+    def width_context(self, problem: Problem, t: int, norm_bound: float | None = None, **facts: Number) -> WidthContext:
         """The inputs of a width schedule at evaluation `t` on `problem`.
 
         Args:
@@ -379,6 +383,6 @@ def centred(evaluations: E, problem: Problem) -> E:
     return replace(evaluations, rewards=evaluations.rewards - problem.prior_mean)
 
 
-def uncentred(mean: Float[np.ndarray, " n"], problem: Problem) -> Float[np.ndarray, " n"]:
+def uncentred(mean: Array, problem: Problem) -> Array:
     """A posterior mean of centred feedback, in units of the reward."""
     return mean if problem.prior_mean == 0 else mean + problem.prior_mean

@@ -230,11 +230,14 @@ class Agent(ABC):
             `self.problem` saves neither it nor its arms and kernel.
         policy_family: Name of a group of related policies, which charts draw in one hue; "" for none. See
             `leaderboards.show.palette` for the families that have a hue of their own.
+        side_by_side: Whether `agents.make_vec` plays many repetitions of it at once; a class that derives from such a
+            one says so itself, or is not.
     """
 
     capabilities: ClassVar[Capabilities]
     not_saved: ClassVar[frozenset[str]] = frozenset({"problem"})
     policy_family: ClassVar[str] = ""
+    side_by_side: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Give `reset` and `select`, which everyone calls by hand once, errors that say what was expected."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from agents.core.batch_rules import BatchRule, SequentialRule
 from agents.core.gp_agent import GPAgent
-from agents.core.gp_settings import BandFields, WidthContext
+from agents.core.gp_settings import BandFields, Number, WidthContext
 from agents.core.guarantees import BandGuarantee
+from agents.core.many_beliefs import ManyBeliefs, Room
 from agents.core.norm_doubling import NormEstimate
 from agents.core.protocol import Actions, Pending
 from agents.core.widths import SEQUENTIAL_WIDTHS, CompactBayes, WidthSchedule, as_width, width_setting
@@ -87,7 +88,10 @@ class UCBAgent(BandFields, GPAgent):
             self.norm_estimate.revise(self.arms.features[pulled], self.arms.counts[pulled], self.arms.sums[pulled])
         self.current_width = self.next_width(self.beliefs.n_pulls + 1)
 
-    def next_width(self, t: int) -> float:
+    def many_beliefs(self, room: Room) -> ManyBeliefs:
+        return self.schedule.many_beliefs(self.problem, self.model, room)
+
+    def next_width(self, t: int) -> Number:
         """The width of the bounds that choose evaluation `t`, or the batch that begins with it."""
         return self.beliefs.next_width(self.schedule, self.width_context)
 

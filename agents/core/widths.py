@@ -19,16 +19,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
-from math import log, pi, sqrt
+from math import pi
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from agents.core.beliefs import ArmBeliefs, BoxBeliefs, ExactBeliefs
-from agents.core.gp_settings import Model, WidthContext
+from agents.core.gp_settings import Model, Number, WidthContext
 from agents.core.guarantees import Assumption, Deviation
+from agents.core.many_beliefs import ManyBeliefs, Room
 from agents.core.space import Search
 from gpbandit_envs.arguments import as_number, positive_number, shown
+from gpbandit_envs.arrays import at_least, log, sqrt
 from gpbandit_envs.problem import InitialData, Problem
 
 __all__ = [
@@ -88,10 +90,10 @@ class WidthSchedule(ABC):
     regret_as: ClassVar[Literal["theory", "amm", ""]] = "theory"
 
     @abstractmethod
-    def __call__(self, context: WidthContext) -> float:
-        """Factor of the posterior standard deviation, >= 0."""
+    def __call__(self, context: WidthContext) -> Number:
+        """Factor of the posterior standard deviation, >= 0; one for each repetition where the context has so many."""
 
-    def now(self, context: Callable[[], WidthContext]) -> float:
+    def now(self, context: Callable[[], WidthContext]) -> Number:
         """The width, given a function that computes its inputs: they cost a fifteenth of a step on 4,000 arms."""
         return self(context())
 
@@ -106,6 +108,15 @@ class WidthSchedule(ABC):
     def box_beliefs(self, problem: Problem, model: Model, search: Search, data: InitialData | None) -> BoxBeliefs:
         """The same on a box, which is searched as `search` says."""
         return BoxBeliefs(problem, model, search, data)
+
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether the formula takes the numbers of many repetitions, by `gpbandit_envs.arrays`; those here do."""
+        return type(self).__module__.startswith("agents.")
+
+    def many_beliefs(self, problem: Problem, model: Model, room: Room) -> ManyBeliefs:
+        """The same of many repetitions on arms."""
+        return ManyBeliefs(problem, model, room)
 
     def check_policy(self, upper_bound_alone: bool, doubling: bool) -> None:  # noqa: B027
         """Raise where a policy cannot play it.
@@ -145,10 +156,10 @@ class Constant(WidthSchedule):
             self, "value", as_number("width", self.value, "a finite number >= 0", lambda width: width >= 0)
         )
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         return self.value
 
-    def now(self, context: Callable[[], WidthContext]) -> float:
+    def now(self, context: Callable[[], WidthContext]) -> Number:
         return self.value
 
 
@@ -165,7 +176,7 @@ class FiniteBayes(WidthSchedule):
     depends_on_pulls: ClassVar[bool] = False
     counts_arms: ClassVar[bool] = True
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         return c.batch_ratio * sqrt(2 * log(c.n_arms * c.t**2 * pi**2 / (6 * c.delta)))
 
@@ -179,7 +190,7 @@ class Logarithmic(WidthSchedule):
 
     depends_on_pulls: ClassVar[bool] = False
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         return context.batch_ratio * sqrt(3 * log(2 * context.t))
 
 
@@ -213,10 +224,10 @@ class CompactBayes(WidthSchedule):
         for name in ("a", "b", "side"):
             object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c, d = context, context.dim
-        cover = c.t**2 * d * self.b * self.side * sqrt(max(log(4 * d * self.a / c.delta), 0.0))
-        radius = 2 * log(2 * c.t**2 * pi**2 / (3 * c.delta)) + 2 * d * log(max(cover, 1.0))
+        cover = c.t**2 * d * self.b * self.side * sqrt(at_least(log(4 * d * self.a / c.delta), 0.0))
+        radius = 2 * log(2 * c.t**2 * pi**2 / (3 * c.delta)) + 2 * d * log(at_least(cover, 1.0))
         return c.batch_ratio * sqrt(radius)
 
 
@@ -232,7 +243,7 @@ class InformationGain(WidthSchedule):
     theorem = "Chowdhury and Gopalan (2017), Theorem 2"
     any_lam: ClassVar[bool] = True
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         radius = sqrt(2 * (c.information_gain + 1 + log(1 / c.delta)))
         return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
@@ -255,7 +266,7 @@ class AbbasiYadkori(WidthSchedule):
     theorem = "Abbasi-Yadkori et al. (2011), Theorem 2"
     any_lam: ClassVar[bool] = True
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(log_ratio_of(c)))
 
@@ -275,12 +286,12 @@ class AnalyticMixture(WidthSchedule):
     any_lam: ClassVar[bool] = True
     regret_as: ClassVar[Literal["theory", "amm", ""]] = "amm"
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         return c.batch_ratio * sqrt(c.norm_bound**2 + c.noise_std**2 / c.lam * log_ratio_of(c))
 
 
-def log_ratio_of(c: WidthContext) -> float:
+def log_ratio_of(c: WidthContext) -> Number:
     """`2 gamma + 2 log(1 / delta)`."""
     return 2 * (c.information_gain + log(1 / c.delta))
 
@@ -296,7 +307,7 @@ class EffectiveDimension(WidthSchedule):
     whose width there is not known, it is carried over.
     """
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         radius = sqrt(log(c.t) * c.effective_dimension + log(1 / c.delta))
         return c.batch_ratio * (c.norm_bound + c.noise_std / sqrt(c.lam) * radius)
@@ -312,7 +323,7 @@ class LogDeterminant(WidthSchedule):
     Reference: the form in which BBKB is run in the experiments of Calandriello et al. (2020).
     """
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         radius = sqrt(c.batch_ratio * c.sum_log_leverage + log(1 / c.delta))
         return c.norm_bound + c.noise_std / sqrt(c.lam) * radius
@@ -335,7 +346,7 @@ class NonAdaptive(WidthSchedule):
     counts_arms: ClassVar[bool] = True
     chosen_blindly: ClassVar[Literal["", "batch", "all"]] = "all"
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         c = context
         events = self.sides * c.n_arms * c.t**2
         return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(events * pi**2 / (6 * c.delta)))
@@ -366,7 +377,11 @@ class Scaled(WidthSchedule):
         for name in ("depends_on_pulls", "counts_arms"):
             object.__setattr__(self, name, getattr(self.schedule, name))
 
-    def __call__(self, context: WidthContext) -> float:
+    @property
+    def takes_arrays(self) -> bool:
+        return self.schedule.takes_arrays
+
+    def __call__(self, context: WidthContext) -> Number:
         return self.scale * self.schedule(context)
 
     def in_batch(self, number: int, n_batches: int) -> WidthSchedule:

@@ -14,23 +14,28 @@ Posteriors share kernel rows and nothing else, so a pull costs as many rank-one 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
-from math import inf, log, sqrt
+from functools import reduce
+from math import inf
+from sys import float_info
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs, Beliefs, BoxBeliefs, ExactBeliefs
-from agents.core.gp_settings import Model, WidthContext
+from agents.core.gp_settings import Model, Number, WidthContext
 from agents.core.guarantees import Deviation
+from agents.core.many_beliefs import ManyBeliefs, Room
 from agents.core.protocol import Actions
 from agents.core.space import Search
 from agents.core.widths import AnalyticMixture, WidthSchedule, log_ratio_of
 from gpbandit_envs.arguments import positive_number, shown
+from gpbandit_envs.arrays import Array, at_least, log, namespace_of, sqrt
 from gpbandit_envs.gp.exact import ExactPosterior
+from gpbandit_envs.gp.many import at
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Approximation, InitialData, Problem
@@ -43,15 +48,16 @@ class Evidence:
     """What the feedback tells a dual mixture. `y` is without the scatter of feedback on one arm that came together.
 
     Attributes:
-        misfits: `a y^T (K_t + a I)^-1 y` for each regulariser of the grid, shape (G,), unit of y^2.
+        misfits: `a y^T (K_t + a I)^-1 y` for each regulariser of the grid, shape (G,), unit of y^2. Of many repetitions
+            it has shape (R, G), and the others (R,).
         scatter: The part of each misfit that is scatter of feedback on one arm that came at different times, unit of
             y^2: the same for all.
         squared_errors: `sum_s (y_s - mean_{s-1}(x_s))^2`, of the posterior mean with `lam` as of before the feedback.
     """
 
-    misfits: Float[np.ndarray, " G"]
-    scatter: float = 0.0
-    squared_errors: float = 0.0
+    misfits: Array
+    scatter: Number = 0.0
+    squared_errors: Number = 0.0
 
 
 @dataclass(frozen=True)
@@ -59,17 +65,19 @@ class DualBand:
     """The intersection of `mean_a +- (w sd_a + slack)` over regularisers `a` and rows of factors `w`.
 
     Attributes:
-        factors: `w` of each row and each regulariser, shape (P, G); infinite where the data refute it.
-        slacks: What each row adds, shape (P,), unit of the reward.
+        factors: `w` of each row and each regulariser, shape (P, G), of many repetitions (R, P, G); infinite where the
+            data refute it.
+        slacks: What each row adds, P numbers, unit of the reward.
     """
 
-    factors: Float[np.ndarray, "P G"]
-    slacks: Float[np.ndarray, " P"]
+    factors: Array
+    slacks: Sequence[float]
 
     @property
     def refuted(self) -> bool:
-        """Whether the data refute one of them."""
-        return bool(np.isinf(self.factors).any())
+        """Whether the data refute one of them, in some repetition."""
+        xp = namespace_of(self.factors)
+        return bool(xp.any(xp.isinf(self.factors)))
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ class DualMixture(WidthSchedule):
             )
         object.__setattr__(self, "grid", (1.0, *sorted(set(given) - {1.0})))
 
-    def __call__(self, context: WidthContext) -> float:
+    def __call__(self, context: WidthContext) -> Number:
         return AnalyticMixture()(context)
 
     @property
@@ -132,7 +140,10 @@ class DualMixture(WidthSchedule):
     def box_beliefs(self, problem: Problem, model: Model, search: Search, data: InitialData | None) -> BoxBeliefs:
         return DualBoxBeliefs(problem, model, search, data, self)
 
-    def factors(self, context: WidthContext, misfits: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+    def many_beliefs(self, problem: Problem, model: Model, room: Room) -> ManyBeliefs:
+        return ManyDualBeliefs(problem, model, room, self)
+
+    def factors(self, context: WidthContext, misfits: Array) -> Array:
         """`rad_a / sqrt(a)` for each regulariser of the grid; infinite where the data refute the bound.
 
         Args:
@@ -140,21 +151,18 @@ class DualMixture(WidthSchedule):
             misfits: `a y^T (K_t + a I)^-1 y` for each, less what is the same for all of them.
         """
         return self._factors(
-            context, misfits, misfits[0], context.noise_std**2 * log_ratio_of(context), context.norm_bound
+            context, misfits, misfits[..., 0], context.noise_std**2 * log_ratio_of(context), context.norm_bound
         )
 
-    def _factors(
-        self, context: WidthContext, misfits: Float[np.ndarray, " G"], misfit: float, radius: float, norm: float
-    ) -> Float[np.ndarray, " G"]:
+    def _factors(self, context: WidthContext, misfits: Array, misfit: Number, radius: Number, norm: float) -> Array:
         """The same where `R_t^2 = misfit + radius`, for a norm of its own."""
-        c, a = context, context.lam * np.array(self.grid)
-        terms = radius + a * norm**2
-        squares = terms + (misfit - misfits)
+        c, xp = context, namespace_of(misfits)
+        a = c.lam * xp.asarray(self.grid, dtype=misfits.dtype, device=misfits.device)
+        terms = _column(radius) + a * norm**2
+        squares = terms + (_column(misfit) - misfits)
         # A difference of misfits has their rounding, which is no evidence; k(x, x) + lam knows lam to an eps of k.
-        rounding = (_ROUNDING + 8 * np.finfo(float).eps * c.prior_variance / c.lam) * (terms + np.abs(misfits))
-        factors = np.sqrt(np.maximum(squares, 0.0) / a)
-        factors[squares < -rounding] = inf
-        return factors
+        rounding = (_ROUNDING + 8 * float_info.epsilon * c.prior_variance / c.lam) * (terms + xp.abs(misfits))
+        return xp.where(squares < -rounding, inf, xp.sqrt(xp.clip(squares, 0.0, None) / a))
 
     def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
         """The band after the feedback so far.
@@ -165,9 +173,9 @@ class DualMixture(WidthSchedule):
             pairs: What the mean is near; a band for a mean of bounded norm does not read them.
         """
         del pairs
-        return DualBand(self.factors(context, evidence.misfits)[None], np.zeros(1))
+        return DualBand(self.factors(context, evidence.misfits)[..., None, :], (0.0,))
 
-    def plain_width(self, context: WidthContext, band: DualBand) -> float:
+    def plain_width(self, context: WidthContext, band: DualBand) -> Number:
         """The width that is logged: that of the band at `a = lam`, before others are intersected."""
         del band
         return self(context)
@@ -198,15 +206,17 @@ class SlackMixture(DualMixture):
     def band(self, context: WidthContext, evidence: Evidence, pairs: tuple[Approximation, ...]) -> DualBand:
         c, t = context, context.t - 1
         log_ratio = c.noise_std**2 * log_ratio_of(c)
-        R = sqrt(max(float(evidence.misfits[0]) - evidence.scatter + log_ratio, 0.0))
+        misfit = evidence.misfits[..., 0]
+        R = sqrt(at_least(misfit - evidence.scatter + log_ratio, 0.0))
         rows = []
         for F, eps in pairs:
             reach = 2 * eps * sqrt(t) * R + eps**2 * t
-            rows.append(self._factors(c, evidence.misfits, evidence.misfits[0], log_ratio + reach, F))
-        return DualBand(np.array(rows), np.array([pair.distance for pair in pairs]))
+            rows.append(self._factors(c, evidence.misfits, misfit, log_ratio + reach, F))
+        factors = namespace_of(evidence.misfits).stack(rows, axis=-2)
+        return DualBand(factors, [pair.distance for pair in pairs])
 
-    def plain_width(self, context: WidthContext, band: DualBand) -> float:
-        return float(band.factors[:, 0].min())
+    def plain_width(self, context: WidthContext, band: DualBand) -> Number:
+        return _number(namespace_of(band.factors).min(band.factors[..., 0], axis=-1))
 
 
 @dataclass(frozen=True)
@@ -236,10 +246,19 @@ class LikelihoodRatio(DualMixture):
         c = context
         radius = 2 * c.noise_std**2 * log(1 / c.delta)
         row = self._factors(c, evidence.misfits, evidence.squared_errors, radius, c.norm_bound)
-        return DualBand(row[None], np.zeros(1))
+        return DualBand(row[..., None, :], (0.0,))
 
-    def plain_width(self, context: WidthContext, band: DualBand) -> float:
-        return float(band.factors[0, 0])
+    def plain_width(self, context: WidthContext, band: DualBand) -> Number:
+        return _number(band.factors[..., 0, 0])
+
+
+def _number(x: Array) -> Number:
+    return float(x) if x.ndim == 0 else x
+
+
+def _column(x: Number) -> Any:
+    """A number as it is, one for each repetition as a column."""
+    return x if np.ndim(x) == 0 else x[..., None]
 
 
 class DualArms:
@@ -262,19 +281,7 @@ class DualArms:
 
     def upper(self, band: DualBand) -> Float[np.ndarray, " A"]:
         """`upper` of all arms."""
-        upper: np.ndarray | None = None
-        for posterior, factors in zip(self.posteriors, band.factors.T.tolist()):
-            sd = np.sqrt(posterior.variance)
-            for factor, slack in zip(factors, band.slacks.tolist()):
-                if factor == np.inf:
-                    continue
-                score = sd * factor
-                score += posterior.mean
-                if slack:
-                    score += slack
-                upper = score if upper is None else np.minimum(upper, score, out=upper)
-        assert upper is not None  # lam is never refuted
-        return upper
+        return least_upper(((posterior.mean, posterior.variance) for posterior in self.posteriors), band)
 
 
 class DualBeliefs(Beliefs):
@@ -294,10 +301,10 @@ class DualBeliefs(Beliefs):
         """What the feedback so far tells."""
 
     @abstractmethod
-    def bounds(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    def bounds(self, X: Float[np.ndarray, "n d"]) -> tuple[Array, Array]:
         """`lower` and `upper` at points; `lower` exceeds `upper` where bounds contradict each other."""
 
-    def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> float:
+    def next_width(self, schedule: WidthSchedule, context: Callable[[], WidthContext]) -> Number:
         known = context()
         self.intersected = self.mixture.band(known, self.evidence, self.model.pairs)
         self.refuted |= self.intersected.refuted
@@ -306,7 +313,7 @@ class DualBeliefs(Beliefs):
     def band(self, X: Float[np.ndarray, "n d"], width: float) -> tuple[np.ndarray, np.ndarray]:
         """The middle of the intersection and half of it, 0 where it is empty."""
         lower, upper = self.bounds(X)
-        return 0.5 * (lower + upper), np.maximum(0.5 * (upper - lower), 0.0)
+        return 0.5 * (lower + upper), namespace_of(lower).clip(0.5 * (upper - lower), 0.0, None)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {**super().diagnostics(), "refuted": float(self.refuted)}
@@ -348,6 +355,47 @@ class DualArmBeliefs(DualBeliefs, ExactBeliefs):
 
     def bounds(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
         return intersection((posterior.at(X) for posterior in self._dual.posteriors), self.intersected)
+
+
+class ManyDualBeliefs(DualBeliefs, ManyBeliefs):
+    """The exact posteriors of many repetitions.
+
+    Args:
+        mixture: As for `DualBeliefs`.
+    """
+
+    def __init__(self, problem: Problem, model: Model, room: Room, mixture: DualMixture) -> None:
+        super().__init__(problem, model, room)
+        self.mixture = mixture
+        self._each = [self.posterior, *(room.posteriors(ratio * model.lam) for ratio in mixture.grid[1:])]
+        zeros = self.posterior.information_gain * 0.0
+        self._scatter, self._squared_errors = zeros, zeros
+        self._rewards = room.rows.device.put(np.zeros((room.repetitions, room.pulls)))
+
+    def _condition(self, arms: Array, y: Array) -> None:
+        t, xp = self.n_pulls, self.xp
+        same = xp.astype(self.posterior.arms[:, :t] == arms[:, None], y.dtype)
+        n, s = xp.sum(same, axis=1), xp.sum(same * self._rewards[:, :t], axis=1)
+        self._scatter = self._scatter + y * y - (s + y) ** 2 / (n + 1) + s**2 / xp.clip(n, 1.0, None)
+        self._squared_errors = self._squared_errors + (y - at(self.posterior.mean, arms)) ** 2
+        self._rewards[:, t] = y
+        for posterior in self._each:
+            posterior.update(arms, y)
+
+    @property
+    def evidence(self) -> Evidence:
+        lams = [ratio * self.model.lam for ratio in self.mixture.grid]
+        misfits = self.xp.stack([lam * each.quadratic for lam, each in zip(lams, self._each)], axis=1)
+        return Evidence(misfits, self.xp.clip(self._scatter, 0.0, None), self._squared_errors)
+
+    def maximise_bound(self, width: Number, rng: np.random.Generator) -> Array:
+        return self._best(least_upper(self._known(), self.intersected))
+
+    def bounds(self, X: Any) -> tuple[Array, Array]:
+        return intersection(self._known(), self.intersected)
+
+    def _known(self) -> Iterable[tuple[Array, Array]]:
+        return ((each.mean, self.xp.clip(each.v, 0.0, None)) for each in self._each)
 
 
 class DualBoxBeliefs(DualBeliefs, BoxBeliefs):
@@ -401,7 +449,8 @@ class _DualUpperBound:
     band: DualBand
 
     def __call__(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        return intersection((posterior.at(X) for posterior in self.posteriors), self.band)[1]
+        upper: np.ndarray = intersection((posterior.at(X) for posterior in self.posteriors), self.band)[1]
+        return upper
 
     def with_gradient(self, X: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n d"]]:
         upper, gradient = np.full(len(X), np.inf), np.zeros(X.shape)
@@ -409,7 +458,7 @@ class _DualUpperBound:
             if min(factors) == np.inf:
                 continue
             mean, sd, mean_gradient, sd_gradient = posterior.at_with_gradient(X)
-            for factor, slack in zip(factors, self.band.slacks.tolist()):
+            for factor, slack in zip(factors, self.band.slacks):
                 if factor == np.inf:
                     continue
                 value = mean + factor * sd + slack
@@ -419,21 +468,43 @@ class _DualUpperBound:
         return upper, gradient
 
 
-def intersection(
-    posteriors: Iterable[tuple[np.ndarray, np.ndarray]], band: DualBand
-) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+def intersection(posteriors: Iterable[tuple[Array, Array]], band: DualBand) -> tuple[Array, Array]:
     """`lower` and `upper`.
 
     Args:
         posteriors: Mean and variance with each regulariser, each of shape (n,).
         band: Factors and slacks; factors that are infinite are left out.
     """
-    known = [
-        (mean, factor * np.sqrt(variance) + slack)
-        for (mean, variance), factors in zip(posteriors, band.factors.T.tolist())
-        for factor, slack in zip(factors, band.slacks.tolist())
-        if factor < np.inf
-    ]
-    lower = np.max([mean - half for mean, half in known], axis=0)
-    upper = np.min([mean + half for mean, half in known], axis=0)
+    known = [(mean, reach + slack) for mean, reach, slack in _reaches(posteriors, band)]
+    xp = namespace_of(known[0][0])
+    lower = reduce(xp.maximum, [mean - half for mean, half in known])
+    upper = reduce(xp.minimum, [mean + half for mean, half in known])
     return lower, upper
+
+
+def least_upper(posteriors: Iterable[tuple[Array, Array]], band: DualBand) -> Array:
+    """`upper` alone, of the mean and variance with each regulariser, at arms."""
+    upper: Any = None
+    for mean, score, slack in _reaches(posteriors, band):
+        score += mean
+        if slack:
+            score += slack
+        upper = score if upper is None else namespace_of(score).minimum(upper, score)
+    return upper  # of at least one: lam is never refuted
+
+
+def _reaches(posteriors: Iterable[tuple[Array, Array]], band: DualBand) -> Iterator[tuple[Array, Array, float]]:
+    """Mean, `w_a sd_a`, a new array, and slack of each regulariser and row that the data do not refute.
+
+    Where they refute it in some of many repetitions it is infinite in these.
+    """
+    many = band.factors.ndim > 2
+    for g, (mean, variance) in enumerate(posteriors):
+        xp = namespace_of(mean)
+        sd = xp.sqrt(variance)
+        for p, slack in enumerate(band.slacks):
+            factor = band.factors[..., p, g]
+            if many:
+                yield mean, xp.where(xp.isinf(factor)[:, None], inf, factor[:, None] * sd), slack
+            elif (number := float(factor)) < inf:
+                yield mean, number * sd, slack

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from agents.core.gp_settings import Model
 from agents.core.guarantees import BandGuarantee, RegretGuarantee
 from agents.exact.enlarged_ucb import EnlargedUCB
+from gpbandit_envs.arrays import Array
 from gpbandit_envs.problem import Approximation, Problem
 
 
@@ -39,6 +40,7 @@ class ECGPUCB(EnlargedUCB):
     """
 
     argument = "misspecification"
+    side_by_side = True
     deviation = "sup"
     source = "Bogunovic and Krause (2021)"
 
@@ -68,7 +70,7 @@ class ECGPUCB(EnlargedUCB):
     def band_guarantee(self) -> BandGuarantee:
         return replace(super().band_guarantee(), approximations=(self.pair,))
 
-    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: Float[np.ndarray, "n d"]) -> tuple[Array, Array]:
         mean, half = super().predict(X)
         return mean, half + self.allowed
 

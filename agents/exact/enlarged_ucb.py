@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from agents.core.gp_settings import Number
 from agents.core.guarantees import BandGuarantee, BoundInputs, Deviation, RegretGuarantee
 from agents.core.protocol import Capabilities
 from agents.core.regret_bounds import gp_ucb_bound, ucb_guarantee
@@ -67,7 +68,7 @@ class EnlargedUCB(SearchFields, UCBAgent):
         self.allowed = self.allowed_on(problem)
         super().reset(problem, rng)
 
-    def next_width(self, t: int) -> float:
+    def next_width(self, t: int) -> Number:
         return super().next_width(t) + self.width_enlargement(self.allowed, t, self.model.lam)
 
     def band_guarantee(self) -> BandGuarantee:

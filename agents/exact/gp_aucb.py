@@ -31,6 +31,7 @@ class GPAUCB(UCBAgent):
     """
 
     policy_family = "batched GP-UCB"
+    side_by_side = True
     capabilities = Capabilities(frozenset({"finite"}), batch="adaptive", needs=frozenset({"kernel", "noise"}))
 
     named_widths: ClassVar = {

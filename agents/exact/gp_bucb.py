@@ -45,6 +45,7 @@ class GPBUCB(UCBAgent):
     """
 
     policy_family = "GP-UCB"
+    side_by_side = True
     capabilities = Capabilities(
         frozenset({"finite"}), batch="adaptive", delayed=True, needs=frozenset({"kernel", "noise"})
     )
@@ -67,7 +68,7 @@ class GPBUCB(UCBAgent):
         self.batch_rule, self.batch_ratio = FixedRule(self.batch_size), exp(self.c or 0.0)
         self.batch_size = self.batch_rule.size
 
-    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, " n"]:
+    def initial_arms(self, X: Float[np.ndarray, "A d"], most: int | None) -> Int[np.ndarray, "n *runs"]:
         if not self.t_init:
             return super().initial_arms(X, most)
         return most_uncertain(self.model, X, self.t_init if most is None else min(self.t_init, most))

@@ -24,6 +24,7 @@ class GPEI(SearchFields, GPAgent):
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
     )
+    side_by_side = True
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
         self.batch_closed = True

@@ -51,6 +51,7 @@ class GPUCB(SearchFields, UCBAgent):
         "lr": LikelihoodRatio(),
     }
     policy_family = "GP-UCB"
+    side_by_side = True
     capabilities = Capabilities(
         frozenset({"finite", "box"}), batch="sequential", needs=frozenset({"kernel", "noise"}), contexts=True
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import log
 
 from agents.core.gp_agent import GPAgent
 from agents.core.guarantees import BandGuarantee, BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Capabilities, Pending
 from agents.core.regret_bounds import gp_ucb_bound, proven_exponent
+from gpbandit_envs.arrays import at_least, sqrt
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,11 +30,12 @@ class IRGPUCB(GPAgent):
 
     policy_family = "GP-UCB"
     capabilities = Capabilities(frozenset({"finite"}), batch="sequential", needs=frozenset({"kernel", "noise"}))
+    side_by_side = True
 
     def begin_batch(self) -> None:
         super().begin_batch()
         # For one or two arms the shift is negative or 0; a lower bound of 0 keeps the property.
-        self.current_width = sqrt(max(2 * log(self.problem.n_arms / 2) + self.rng.exponential(2.0), 0.0))
+        self.current_width = sqrt(at_least(2 * log(self.problem.n_arms / 2) + self.rng.exponential(2.0), 0.0))
 
     def next_actions(self, n: int, pending: Pending) -> Actions:
         self.batch_closed = True

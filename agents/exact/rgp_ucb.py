@@ -36,6 +36,7 @@ class RobustGPUCB(EnlargedUCB):
     """
 
     argument = "corruption"
+    side_by_side = True
     deviation = "corruption"
     source = "Bogunovic, Krause and Scarlett (2020)"
 

@@ -59,6 +59,8 @@ class BPE(Elimination):
 
     Attributes:
         current_width: The width of the current batch.
+        keeps_all: Whether the posterior has the data of all batches.
+        draws_uniformly: Whether picks are drawn.
 
     Raises:
         ValueError: for a bad value, or at `reset` without a horizon, kernel or noise.
@@ -74,6 +76,7 @@ class BPE(Elimination):
         frozenset({"finite", "box"}), batch="adaptive", delayed=True, needs=frozenset({"horizon", "kernel", "noise"})
     )
 
+    side_by_side = True
     named_widths: ClassVar = {"theory": OfflineTheorem(), "sub-gaussian": TwoSidedOffline(), "growing": GrowingWidth()}
     n_batches: int | None = None
     lengths: Literal["kernel", "theorem", "equal", "doubling"] = "kernel"
@@ -90,9 +93,9 @@ class BPE(Elimination):
                 f"n_batches: expected None with lengths='doubling', got {self.n_batches!r}; lengths double under the "
                 "name REDS unless others are given, such as 'kernel'"
             )
-        self._full = as_word("posterior", self.posterior, ("batch", "full")) == "full"
-        self._uniform = as_word("sampling", self.sampling, ("variance", "uniform")) == "uniform"
-        if self._uniform and self._full:
+        self.keeps_all = as_word("posterior", self.posterior, ("batch", "full")) == "full"
+        self.draws_uniformly = as_word("sampling", self.sampling, ("variance", "uniform")) == "uniform"
+        if self.draws_uniformly and self.keeps_all:
             raise ValueError("posterior: expected 'batch' with sampling='uniform', got 'full'")
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -107,7 +110,7 @@ class BPE(Elimination):
         super().start_episode()
         assert self.problem.horizon is not None
         self.batch_lengths = self.plan_lengths(self.problem.horizon, self.problem.dim)
-        everywhere = slice(1) if self._uniform else slice(None)  # without data it is the prior, wherever asked
+        everywhere = slice(1) if self.draws_uniformly else slice(None)  # without data it is the prior, wherever asked
         self.batch_posterior = self.known = self._posterior_on(everywhere)
         self._begin_batch()
         self._known_width = self.current_width
@@ -124,21 +127,26 @@ class BPE(Elimination):
         return constant_number_lengths(horizon, n_batches, eta, rescaled=self.lengths == "kernel")
 
     def _begin_batch(self) -> None:
-        if not (self._full or self._uniform):
+        if not (self.keeps_all or self.draws_uniformly):
             # Only surviving arms can be picked, so the batch's own posterior lives on them alone.
             self.batch_posterior = self._posterior_on(self.alive)
         self.batch_posterior.keep_open(())  # what failed, or was given up
         self._issued = self._answered = 0
         self._waiting: dict[int, tuple[float, float]] = {}
+        self.current_width = self.planned_width()
+
+    def planned_width(self) -> float:
+        """The width of the batch that begins."""
         schedule = self.schedule.in_batch(self.batch + 1, len(self.batch_lengths))
-        self.current_width = schedule(replace(self._context, t=self.n_pulls + 1))
+        width: float = schedule(replace(self._context, t=self.n_pulls + 1))
+        return width
 
     def select(self, n: int, pending: Pending) -> Actions:
         length = self._length
         if self._issued == length and len(pending) == 0:
             self._begin_batch()  # every evaluation of the last batch failed
         count = min(n, length - self._issued)
-        if self._uniform:
+        if self.draws_uniformly:
             picks = self.alive[self.rng.integers(len(self.alive), size=count)]
         else:
             picks = np.array([self._most_uncertain() for _ in range(count)], np.int64)
@@ -148,9 +156,9 @@ class BPE(Elimination):
     def _most_uncertain(self) -> int:
         """Pull the surviving arm of largest variance given all pulls so far."""
         variance = self.batch_posterior.ahead()
-        k = int(np.argmax(variance[self.alive] if self._full else variance))
+        k = int(np.argmax(variance[self.alive] if self.keeps_all else variance))
         arm = int(self.alive[k])
-        self.batch_posterior.pull(arm if self._full else k)
+        self.batch_posterior.pull(arm if self.keeps_all else k)
         return arm
 
     def _to_actions(self, arms: np.ndarray) -> Actions:
@@ -181,14 +189,14 @@ class BPE(Elimination):
 
     def _condition(self, arms: np.ndarray, counts: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Give the posterior the feedback of a batch; mean and variance of the arms that survive so far."""
-        if self._uniform:
+        if self.draws_uniformly:
             # A posterior over the pulled arms alone, asked for the others once: no rows over a million arms.
             assert self.problem.arms is not None
             self.batch_posterior = self._posterior_on(arms)
             self.batch_posterior.update(np.arange(len(arms)), counts, sums)
             return self.batch_posterior.at(self.problem.arms[self.alive])
-        self.batch_posterior.update(arms if self._full else np.searchsorted(self.alive, arms), counts, sums)
-        survivors = self.alive if self._full else np.arange(len(self.alive))
+        self.batch_posterior.update(arms if self.keeps_all else np.searchsorted(self.alive, arms), counts, sums)
+        survivors = self.alive if self.keeps_all else np.arange(len(self.alive))
         return self.batch_posterior.mean[survivors], self.batch_posterior.variance[survivors]
 
     def recommend(self) -> Action:
@@ -196,7 +204,7 @@ class BPE(Elimination):
         return self.best if self._grid is None else self.problem.arms[self.best].copy()
 
     def _unmet(self) -> str:
-        if self._full and self.schedule.chosen_blindly:
+        if self.keeps_all and self.schedule.chosen_blindly:
             return "its theorem is for the data of one batch alone, and the posterior has those of all"
         if self._grid is not None:
             return "its theorem covers the points of the grid that stands for the box, and no others"
@@ -206,7 +214,7 @@ class BPE(Elimination):
         problem, F = inputs.problem, inputs.problem.norm_bound
         exponent = proven_exponent(problem, optimal=True)
         # Theorem 1 is about the regret at the horizon, with the batch lengths, the picks and the data of Algorithm 1.
-        other = self.n_batches is not None or self._uniform or self._full
+        other = self.n_batches is not None or self.draws_uniformly or self.keeps_all
         if F is None or inputs.t != problem.horizon or other:
             return RegretGuarantee(exponent)
         sides = self.schedule.sides

@@ -15,6 +15,7 @@ from agents.core.gp_settings import BandFields, GPSettings, ModelFields, centred
 from agents.core.guarantees import BandGuarantee
 from agents.core.protocol import Action, Feedback
 from agents.core.widths import WidthSchedule, as_width, width_setting
+from gpbandit_envs.arrays import Array, namespace_of
 from gpbandit_envs.gp.exact import ExactPosterior
 
 
@@ -90,9 +91,14 @@ class Elimination(ModelFields, BandFields, FiniteArmAgent):
         self._floor = max(self._floor, float(lower.max()))
         self.best = int(self.alive[np.argmax(mean)])
         self._known_width = width
-        self.alive = self.alive[upper >= lower.max()]  # line 15 of both papers: the arm of largest lower bound stays
+        self.alive = self.alive[self.may_be_best(upper, lower)]
         self.batch += 1
         self._begin_batch()
+
+    @staticmethod
+    def may_be_best(upper: Array, lower: Array) -> Array:
+        """Which arms are left, by their bounds: line 15 of both papers, by which that of largest lower bound stays."""
+        return upper >= namespace_of(lower).max(lower, axis=-1, keepdims=True)
 
     def recommend(self) -> Action:
         """The arm of largest posterior mean among those that were left in the last complete batch."""

@@ -14,7 +14,7 @@ from gymnasium.utils import seeding
 from jaxtyping import Float, Int
 
 from gpbandit_envs.arguments import as_truth
-from gpbandit_envs.envs.episodes import Episodes, Stream, features_of, keeps_function, reset_needed
+from gpbandit_envs.envs.episodes import Episodes, Stream, features_of, keeps_function
 from gpbandit_envs.envs.recipe import EnvRecipe
 from gpbandit_envs.envs.render import Rendering
 from gpbandit_envs.functions.base import ArmFamily, ArmFunction, BoxFamily, BoxFunction, DrawnRows
@@ -169,7 +169,7 @@ class BanditEnv(gym.Env[Any, Any]):
             self._use(self.function)
         self._cursor = 0
         self._variates = []
-        self._noise_rng = self.stream("noise")
+        self._noise_rng = None  # made with the first step: who draws all noise at once makes its own
         for feature in self._features:
             feature.begin(self)
         return 0, {}
@@ -193,7 +193,7 @@ class BanditEnv(gym.Env[Any, Any]):
         """The noise variate of the coming evaluation."""
         if self._cursor == len(self._variates):
             if self._noise_rng is None:
-                raise reset_needed()
+                self._noise_rng = self.stream("noise")
             block = min(max(2 * len(self._variates), _FIRST_BLOCK), _LAST_BLOCK)
             self._variates = self.recipe.noise.draw(self._noise_rng, block).tolist()
             self._cursor = 0

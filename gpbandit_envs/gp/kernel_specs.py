@@ -71,6 +71,10 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
     if name == "active_dims":
         _only(name, parameters, frozenset({"kernel", "dims"}), required=True)
         return ActiveDims(as_kernel(parameters["kernel"]), tuple(_list("dims", parameters["dims"])))
+    if name == "on_device":
+        raise ValueError(
+            "kernel: 'on_device' is gone; give the kernel inside it, and simulate(..., device='torch:cuda')"
+        )
     variance = parameters.pop("variance", None)
     if name in _COMPOSITE:
         _only(name, parameters, frozenset({"kernels"}), required=True)

@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 
 from agents import BandGuarantee, Sketch
 from agents.core.guarantees import off_the_model, unmet_by_noise
+from gpbandit_envs.arrays import Array, namespace_of
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.problem import Approximation, Problem
@@ -71,12 +72,25 @@ def band_violations(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndar
             f"predict: expected means and half-widths >= 0 of shape {f.shape}, got shapes {mean.shape} and "
             f"{half_width.shape} with smallest half-width {half_width.min(initial=np.inf)}"
         )
-    error = np.abs(f - mean)
-    error[error <= _ROUNDING * max(float(np.abs(f).max()), 1.0)] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaling = np.where(error == 0, 0.0, error / half_width)
-    values = (float((error > half_width).sum()), float(scaling.max()), float(half_width.max()))
+    outside, scaling = misses(mean, half_width, f)
+    values = (float(outside.sum()), float(scaling.max()), float(half_width.max()))
     return dict(zip(BAND_COLUMNS, values, strict=True))
+
+
+def misses(mean: Array, half_width: Array, f: Array) -> tuple[Array, Array]:
+    """Where `f` is outside a band, and by which scaling of it it would just be covered, each of shape (..., p).
+
+    Args:
+        mean: Middle of the band, shape (..., p), in any namespace.
+        half_width: Half of it.
+        f: The noise-free means.
+    """
+    xp = namespace_of(mean)
+    error = xp.abs(f - mean)
+    rounding = _ROUNDING * xp.clip(xp.max(xp.abs(f), axis=-1, keepdims=True), 1.0, None)
+    error = xp.where(error <= rounding, error * 0.0, error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return error > half_width, xp.where(error == 0, error, error / half_width)
 
 
 def informative(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndarray, " p"]) -> float:

@@ -27,7 +27,7 @@ from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.spec import Ref, RunSpec
 
 _OWN_AGENTS = "agents."  # begins the entry points of this project's agents
-_MADE = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)  # from the inside out
+MADE = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)  # from the inside out
 
 EnvLike = str | tuple[str, Mapping[str, Any]] | gym.Env[Any, Any] | Ref
 """An id, a pair of id and arguments, an environment, or the reference to one in a spec."""
@@ -69,11 +69,11 @@ def check_as_made(argument: str, env: EnvLike) -> None:
     if not isinstance(env, gym.Env) or env.spec is None:
         return
     around = [type(layer) for layer in layers(env)][::-1]
-    own = next((i for i, layer in enumerate(around) if layer in _MADE), 0)  # those of the entry point itself
+    own = next((i for i, layer in enumerate(around) if layer in MADE), 0)  # those of the entry point itself
     registration = gym.registry.get(env.spec.id)
     registered = () if registration is None else registration.additional_wrappers[own:]
     rest = around[own:]
-    for made in (*(f"{kind.__module__}:{kind.__name__}" for kind in _MADE), *(each.entry_point for each in registered)):
+    for made in (*(f"{kind.__module__}:{kind.__name__}" for kind in MADE), *(each.entry_point for each in registered)):
         if rest and f"{rest[0].__module__}:{rest[0].__name__}" == made:
             del rest[0]
     if rest:

@@ -103,7 +103,7 @@ def begin(
             reason = incompatibility(agent, problem, spec.feedback)
             if reason is not None:
                 raise IncompatibleError(reason)
-            agent.reset(_told(problem, agent), generator(spec, "agent"))
+            agent.reset(told(problem, agent), generator(spec, "agent"))
         most = spec.horizon if agent.capabilities.batch == "adaptive" else 1
         channel = as_channel(spec.feedback).queue(generator(spec, "delay"), most)
         loop = Loop(played, agent, problem, channel, spec.horizon)
@@ -160,7 +160,7 @@ def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_req
     return stated_with(as_channel(feedback), problem)
 
 
-def _told(problem: Problem, agent: Agent) -> Problem:
+def told(problem: Problem, agent: Agent) -> Problem:
     """`problem` without its kernel if the agent does not need it: it is ranked among agents that are not told it."""
     return problem if "kernel" in agent.capabilities.needs else replace(problem, kernel=None)
 

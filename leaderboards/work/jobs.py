@@ -105,7 +105,7 @@ def registrations(specs: Iterable[RunSpec]) -> tuple[Any, ...]:
     return policies, tuple(gym.registry[id] for id in {spec.env.id for spec in specs} if id in gym.registry)
 
 
-def _register(policies: tuple[tuple[str, Any, Mapping[str, Any]], ...], envs: tuple[Any, ...]) -> None:
+def register(policies: tuple[tuple[str, Any, Mapping[str, Any]], ...], envs: tuple[Any, ...]) -> None:
     """Register in this process what `registrations` gave; what is there stays, but for environments of the user's."""
     known = set(agents.registered())
     for id, entry_point, kwargs in policies:
@@ -124,7 +124,7 @@ def play_job(job: Job) -> list[RunRecord]:
         OSError: if results cannot be written.
     """
     load_plugins()
-    _register(*job.registered)
+    register(*job.registered)
     store = Store(job.directory)
     ended: list[RunRecord] = []
     finished: list[RunRecord] = []

@@ -1,8 +1,7 @@
-"""Policies side by side play as they do alone."""
+"""Policies side by side choose, recommend and state bands as they do alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,120 +9,172 @@ import numpy as np
 import pytest
 
 import agents
-from agents.many import VectorAgent, VectorFeedback, make_vec
-from gpbandit_envs.gp import SE, Matern
+from agents.core.gp_settings import WidthContext
+from agents.core.turns import turns
+from agents.core.widths import Scaled, WidthSchedule
+from agents.many import VectorAgent, make_vec
+from benchmarks.ties import POLICIES
+from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
-from tests.agents.play import play
 
-R, T, XI = 5, 90, 0.1
-X = np.random.default_rng(0).random((120, 2))
-MEANS = np.sin(5 * X[:, 0] + np.arange(R)[:, None]) * np.cos(3 * X[:, 1])
-PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=XI, norm_bound=1.5, horizon=T)
-NOISE = XI * np.random.default_rng(1).standard_normal((T, R))
+R, T, XI = 2, 30, 0.1
+X = np.random.default_rng(0).random((40, 2))
+MEANS = 0.5 + np.sin(5 * X[:, 0] + np.arange(R)[:, None]) * np.cos(3 * X[:, 1])
+PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=XI, norm_bound=1.5, horizon=T, prior_mean=0.5)
+NOISE = XI * np.random.default_rng(1).standard_normal((R, T))
+NAMESPACES = ["numpy", "array_api_strict", "torch", pytest.param("torch:cuda", marks=pytest.mark.cuda)]
+
+
+class Own(WidthSchedule):
+    def __call__(self, context: WidthContext) -> float:
+        return 1.0
 
 
 def rngs(n: int = R) -> list[np.random.Generator]:
     return [np.random.default_rng((7, i)) for i in range(n)]
 
 
-def play_all(agent: VectorAgent, problem: Problem, means: np.ndarray = MEANS) -> list[list[list[int]]]:
-    """The arms of each batch of each repetition."""
-    n, horizon = len(means), problem.horizon or 0
+def play_all(agent: VectorAgent, problem: Problem = PROBLEM, n: int = R) -> np.ndarray:
+    """The arms of each repetition."""
+    put, get = agent.device.put, agent.device.get
     agent.reset(problem, rngs(n))
-    batches: list[list[list[int]]] = [[[]] for _ in range(n)]
-    open_: list[list[tuple[int, int, float]]] = [[] for _ in range(n)]
-    for t in range(horizon):
-        choice = agent.select(horizon - t)
-        told = choice.closes | (t + 1 == horizon)
-        rows = []
-        for i, arm in enumerate(choice.arms.tolist()):
-            batches[i][-1].append(arm)
-            open_[i].append((t, arm, means[i, arm] + NOISE[t, i]))
-            if told[i]:
-                rows += [(i, *row) for row in open_[i]]
-                open_[i] = []
-                batches[i].append([])
-        none = np.zeros(0, int), np.zeros(0, int), np.zeros(0, int), np.zeros(0)
-        who, tickets, arms, rewards = (np.array(column) for column in zip(*rows)) if rows else none
-        agent.observe(VectorFeedback(who, tickets, arms, rewards, np.ones(len(who))))
-    return [b[:-1] for b in batches]
+    chosen = np.zeros((n, problem.horizon or 0), np.int64)
+    for t in range(chosen.shape[1]):
+        chosen[:, t] = get(agent.select())
+        agent.observe(put(MEANS[np.arange(n), chosen[:, t]] + NOISE[:n, t]))
+    return chosen
 
 
-def feedback_of(i: int, means: np.ndarray = MEANS) -> Callable[[np.ndarray], np.ndarray]:
-    """The feedback that repetition `i` gets, evaluation by evaluation."""
-    noise = iter(NOISE[:, i].tolist())
-    return lambda arms: means[i, arms] + np.array([next(noise) for _ in arms])
+def play_alone(id: str, kwargs: dict[str, Any], problem: Problem = PROBLEM) -> tuple[np.ndarray, list[agents.Agent]]:
+    chosen, players = [], []
+    for i, rng in enumerate(rngs()):
+        agent = agents.make(id, **kwargs)
+        agent.reset(problem, rng)
+        played = turns(agent, problem)
+        for evaluation in played:
+            evaluation.tell(MEANS[i, evaluation.action] + NOISE[i, evaluation.ticket])
+        chosen.append(played.actions)
+        players.append(agent)
+    return np.stack(chosen), players
 
 
-def play_alone(id: str, problem: Problem, means: np.ndarray = MEANS, **kwargs: Any) -> list[list[list[int]]]:
-    found = []
-    for i, rng in enumerate(rngs(len(means))):
-        found.append(play(agents.make(id, **kwargs), problem, feedback_of(i, means), rng))
-    return found
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        *((name, "numpy") for name in [*POLICIES, "VA-MVR", "VA-PE"]),
+        *((name, device) for name in ("VA-PE", "GP-UCB, DMM", "GP-AUCB") for device in NAMESPACES[1:3]),
+    ],
+)
+def test_choices_recommendations_and_bands_are_those_of_single_agents(name: str, device: str) -> None:
+    pytest.importorskip(device)
+    id, kwargs = POLICIES.get(name, (name, {}))
+    problem = replace(PROBLEM, noise_stds=XI * np.linspace(0.5, 1, len(X))) if name.startswith("VA-") else PROBLEM
+    expected, players = play_alone(id, kwargs, problem)
+    many = make_vec(id, device=device, **kwargs)
+    assert (play_all(many, problem) == expected).all()
+    assert many.device.get(many.recommend()).tolist() == [agent.recommend() for agent in players]
+    band = many.band()
+    for i, agent in enumerate(players):
+        if (alone := agent.predict(X)) is not None:
+            assert band is not None
+            for part, expected_part in zip(band, alone):
+                np.testing.assert_allclose(many.device.get(part)[i], expected_part, rtol=1e-7, atol=1e-9)
 
 
-class TestSameAsAlone:
+def test_it_begins_anew_with_every_reset() -> None:
+    many = make_vec("GP-UCB", width=1.0)
+    other = replace(PROBLEM, kernel=SE(0.1))
+    first = play_all(many)
+    assert (play_all(many, other) == play_alone("GP-UCB", {"width": 1.0}, other)[0]).all()
+    assert (play_all(many, n=2) == first[:2]).all()
+
+
+def test_rows_of_single_precision_choose_almost_the_same() -> None:
+    exact, single = (play_all(make_vec("GP-UCB", width=1.0, precision=name)) for name in ("float64", "float32"))
+    assert (exact == single).mean() > 0.9
+    assert make_vec("GP-UCB", precision="float32").bytes_each(PROBLEM) < make_vec("GP-UCB").bytes_each(PROBLEM)
+
+
+def test_one_repetition_keeps_a_row_a_distinct_arm() -> None:
+    problem = replace(PROBLEM, arms=X[:5].copy(), horizon=300)
+    many, alone = make_vec("GP-UCB", width=1.0), agents.make("GP-UCB", width=1.0)
+    rng, noise = np.random.default_rng(7), np.random.default_rng(3).standard_normal(300)
+    many.reset(problem, [rng])
+    alone.reset(problem, rng)
+    played, used = turns(alone, problem), 0
+    for evaluation in played:
+        arms = many.select()
+        assert arms.tolist() == [evaluation.action]
+        reward = MEANS[0, evaluation.action] + 5 * noise[evaluation.ticket]
+        evaluation.tell(reward)
+        many.observe(np.array([reward]))
+        used = max(used, many.agent.posterior._used)
+    assert used < 100
+    np.testing.assert_allclose(many.band()[0][0], alone.predict(X[:5])[0], atol=1e-9)  # type: ignore[index]
+
+
+class TestRefusals:
     @pytest.mark.parametrize(
-        ("id", "kwargs"),
+        ("other", "what"),
         [
-            ("Uniform", {}),
-            ("EpsGreedy", {"epsilon": 0.3}),
-            ("GP-UCB", {}),
-            ("GP-UCB", {"width": "dmm"}),
-            ("GP-AUCB", {"n_start": 3}),
-            ("GP-BUCB", {"batch_size": 7}),
-            ("IRGP-UCB", {}),
-            ("BBKB", {}),
-            ("ASYNC-TS", {}),
-            ("SM-UCB", {"batch_size": 5, "n_simulations": 4}),
+            ({"arms": None}, "a box"),
+            ({"contexts": True}, "which offers some"),
+            ({"time_varying": True}, "which changes with time"),
+            ({"initial": InitialData(arms=np.array([0]), rewards=np.zeros(1))}, "which comes with existing data"),
         ],
     )
-    @pytest.mark.parametrize("n_before", [0, 40])
-    def test_batch_by_batch(self, id: str, kwargs: dict[str, Any], n_before: int) -> None:
-        arms = np.random.default_rng(2).integers(120, size=n_before)
-        initial = InitialData(arms=arms, rewards=MEANS[0, arms]) if n_before else None
-        problem = replace(PROBLEM, initial=initial, horizon=40)
-        assert play_all(make_vec(id, **kwargs), problem) == play_alone(id, problem, **kwargs)
+    def test_of_a_problem(self, other: dict[str, Any], what: str) -> None:
+        with pytest.raises(ValueError, match=f"expected finite arms, all of them offered, got test, {what}"):
+            make_vec("GP-UCB").reset(replace(PROBLEM, **other), rngs(1))
 
-    def test_again_on_the_same_and_on_other_arms(self) -> None:
-        agent = make_vec("GP-UCB")
-        first = play_all(agent, PROBLEM)
-        other = replace(PROBLEM, arms=X[::-1].copy(), kernel=Matern(0.2))
-        assert play_all(agent, other) == play_alone("GP-UCB", other)
-        assert play_all(agent, PROBLEM, MEANS[:2]) == first[:2]
+    def test_of_no_horizon(self) -> None:
+        with pytest.raises(ValueError, match="problem: expected one that states a horizon, got test"):
+            make_vec("GP-UCB").reset(replace(PROBLEM, horizon=None), rngs(1))
 
-    def test_all_diagnostics(self) -> None:
-        many = make_vec("GP-AUCB")
-        play_all(many, PROBLEM)
-        facts = many.diagnostics()
-        for i, rng in enumerate(rngs()):
-            alone = agents.make("GP-AUCB")
-            play(alone, PROBLEM, feedback_of(i), rng)
-            assert many.recommend()[i] == alone.recommend()
-            assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
+    @pytest.mark.parametrize(
+        ("id", "kwargs", "why"),
+        [
+            ("BBKB", {}, "BBKB has no batched form"),
+            ("MAP-UCB", {}, "MAPUCB has no batched form"),
+            ("GP-UCB", {"norm_bound": "double"}, "doubles its norm bound"),
+            ("GP-UCB", {"width": Own()}, "is a schedule of one's own"),
+            ("GP-UCB", {"width": Scaled(Own(), 2.0)}, "is a schedule of one's own"),
+            ("GP-UCB", {"initial": {"arms": [1], "rewards": [0.0]}}, "was given existing data"),
+        ],
+    )
+    def test_of_an_agent(self, id: str, kwargs: dict[str, Any], why: str) -> None:
+        with pytest.raises(
+            ValueError, match=f"agent: .*{why}.*; leaderboards.simulate plays its repetitions one by one"
+        ):
+            make_vec(id, **kwargs)
 
-    @pytest.mark.parametrize("id", ["EpsGreedy", "GP-AUCB", "BBKB", "MAP-UCB"])
-    def test_before_the_first_feedback_they_believe_the_data_of_the_card(self, id: str) -> None:
-        arms = np.random.default_rng(2).integers(120, size=40)
-        problem = replace(PROBLEM, initial=InitialData(arms=arms, rewards=MEANS[0, arms]), horizon=30)
-        many = make_vec(id)
-        many.reset(problem, rngs(2))
-        facts = many.diagnostics()
-        for i, rng in enumerate(rngs(2)):
-            alone = agents.make(id)
-            alone.reset(problem, rng)
-            assert many.recommend()[i] == alone.recommend()
-            assert {name: values[i] for name, values in facts.items()} == dict(alone.diagnostics())
+    def test_of_a_class_that_inherits_the_form(self) -> None:
+        from agents.exact.gp_ucb import GPUCB
+        from agents.many import side_by_side
+        from gpbandit_envs.arrays import Device
 
+        class Mine(GPUCB):
+            pass
 
-@pytest.mark.parametrize(("other", "what"), [({"arms": None}, "a box"), ({"contexts": True}, "one that offers some")])
-def test_it_is_for_arms_that_are_all_offered(other: dict[str, Any], what: str) -> None:
-    with pytest.raises(ValueError, match=f"expected one with finite arms, all of them offered, got test, {what}"):
-        make_vec("GP-UCB").reset(replace(PROBLEM, **other), rngs(1))
+        with pytest.raises(ValueError, match="Mine has no batched form"):
+            side_by_side(Mine(), Device())
 
+    def test_of_arguments(self) -> None:
+        with pytest.raises(ValueError, match="batch_size"):
+            make_vec("GP-BUCB", batch_size=0)
+        with pytest.raises(TypeError, match="wdith"):
+            make_vec("GP-UCB", wdith=2.0)
+        with pytest.raises(ValueError, match="precision: expected"):
+            make_vec("GP-UCB", precision="half")
 
-def test_bad_arguments_are_refused_before_the_first_episode() -> None:
-    with pytest.raises(ValueError, match="batch_size"):
-        make_vec("GP-BUCB", batch_size=0)
-    with pytest.raises(TypeError, match="wdith"):
-        make_vec("GP-UCB", wdith=2.0)
+    @pytest.mark.wrong_arguments
+    def test_of_a_device(self) -> None:
+        with pytest.raises(ImportError, match="device: 'nonesuch' needs nonesuch, which is not installed"):
+            make_vec("GP-UCB", device="nonesuch")
+        with pytest.raises(TypeError, match="device: expected a name such as 'torch:cuda', got 3"):
+            make_vec("GP-UCB", device=3)  # type: ignore[arg-type]
+        torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
+            with pytest.raises(ValueError, match="device: 'cuda' cannot hold float64 arrays: ") as error:
+                make_vec("GP-UCB", device="cuda")
+            assert "\n" not in str(error.value)

@@ -72,6 +72,7 @@ def test_bessel_form_survives_tiny_and_huge_distances(nu: float) -> None:
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
+        ({"name": "on_device", "kernel": {}}, ValueError, "'on_device' is gone; give the kernel inside it"),
         ({"name": "sse"}, ValueError, 'expected "name" to be one of se, matern'),
         ({"name": "se", "lengthscales": 1}, ValueError, "unknown parameter 'lengthscales'"),
         ({"name": "se", "lengthscale": 0}, ValueError, "lengthscale: expected a finite number > 0, got 0"),

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.arguments import as_count, positive_number
+from gpbandit_envs.arrays import Array, namespace_of
 
 Lengthscale: TypeAlias = float | tuple[float, ...]
 InputGradient: TypeAlias = Callable[[np.ndarray], np.ndarray]
@@ -25,6 +26,13 @@ def as_lengthscale(value: object) -> Lengthscale:
             raise ValueError("lengthscale: expected one number or one per feature, got an empty sequence")
         return scales
     return positive_number("lengthscale", value)
+
+
+def scaled(points: Array, lengthscale: Lengthscale) -> list[Array]:
+    """Each feature of points of any namespace over its lengthscale."""
+    d = points.shape[1]
+    scales = lengthscale if isinstance(lengthscale, tuple) else (lengthscale,) * d
+    return [points[:, j] / scales[j] for j in range(d)]
 
 
 def check_inputs(X: np.ndarray, Y: np.ndarray, lengthscale: Lengthscale = 1.0) -> None:
@@ -45,6 +53,10 @@ class Kernel(ABC):
     @abstractmethod
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         """Prior variances `k(x_i, x_i)`."""
+
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        """Covariances `k(x_i, y_j)` of points that are on a device, in their namespace; None without such a form."""
+        return None
 
     @abstractmethod
     def to_spec(self) -> dict[str, Any]:
@@ -112,6 +124,10 @@ class Scale(Kernel):
         K *= self.variance
         return K
 
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        K = self.kernel.rows(X, Y)
+        return None if K is None else K * self.variance
+
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.variance * self.kernel.diag(X)
 
@@ -144,6 +160,10 @@ class Sum(Kernel):
     def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
         return self.left(X, Y) + self.right(X, Y)
 
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        left, right = self.left.rows(X, Y), self.right.rows(X, Y)
+        return None if left is None or right is None else left + right
+
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.left.diag(X) + self.right.diag(X)
 
@@ -168,6 +188,10 @@ class Product(Kernel):
 
     def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
         return self.left(X, Y) * self.right(X, Y)
+
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        left, right = self.left.rows(X, Y), self.right.rows(X, Y)
+        return None if left is None or right is None else left * right
 
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.left.diag(X) * self.right.diag(X)
@@ -214,6 +238,10 @@ class ActiveDims(Kernel):
 
     def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
         return self.kernel(self._seen(X), self._seen(Y))
+
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        stack = namespace_of(X).stack
+        return self.kernel.rows(*(stack([Z[:, j] for j in self.dims], axis=1) for Z in (X, Y)))
 
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.kernel.diag(self._seen(X))

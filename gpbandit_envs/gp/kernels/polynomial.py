@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.arguments import as_count, as_number
-from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs
+from gpbandit_envs.arrays import Array, namespace_of
+from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs, scaled
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Polynomial(Kernel):
         scale = np.asarray(self.lengthscale)
         K: np.ndarray = (X / scale) @ (Y / scale).T + self.offset
         return K if self.degree == 1 else K**self.degree
+
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        x, y = (namespace_of(Z).stack(scaled(Z, self.lengthscale), axis=1) for Z in (X, Y))
+        return (x @ namespace_of(y).permute_dims(y, (1, 0)) + self.offset) ** self.degree
 
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         squares: np.ndarray = np.square(X / np.asarray(self.lengthscale)).sum(axis=1) + self.offset

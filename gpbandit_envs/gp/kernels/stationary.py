@@ -12,7 +12,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln, kve
 
 from gpbandit_envs.arguments import positive_number
-from gpbandit_envs.gp.kernels.base import InputGradient, Kernel, Lengthscale, as_lengthscale, check_inputs
+from gpbandit_envs.arrays import Array, namespace_of
+from gpbandit_envs.gp.kernels.base import InputGradient, Kernel, Lengthscale, as_lengthscale, check_inputs, scaled
 
 MAX_NU = 100.0
 """Largest smoothness of `Matern`: beyond it the gamma function overflows and the SE kernel is the honest choice."""
@@ -25,8 +26,8 @@ class Stationary(Kernel):
     lengthscale: Lengthscale
 
     @abstractmethod
-    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
-        """The kernel at squared scaled distance `r2`; may overwrite its argument."""
+    def of_squared_distance(self, r2: Array) -> Array:
+        """The kernel at squared scaled distance `r2`, in any namespace if `rows` is; may overwrite its argument."""
 
     @abstractmethod
     def slope(self, r2: np.ndarray) -> np.ndarray:
@@ -53,6 +54,10 @@ class Stationary(Kernel):
         for start in range(0, len(flat), _BLOCK):
             flat[start : start + _BLOCK] = self.of_squared_distance(flat[start : start + _BLOCK])
         return r2
+
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        parts = zip(scaled(X, self.lengthscale), scaled(Y, self.lengthscale), strict=True)
+        return self.of_squared_distance(sum((x[:, None] - y[None, :]) ** 2 for x, y in parts))
 
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return np.ones(len(X))
@@ -101,10 +106,10 @@ class SE(Stationary):
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
 
-    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+    def of_squared_distance(self, r2: Array) -> Array:
         """`exp(-r^2 / 2)`."""
         r2 *= -0.5
-        return np.exp(r2, out=r2)
+        return np.exp(r2, out=r2) if isinstance(r2, np.ndarray) else namespace_of(r2).exp(r2)
 
     def slope(self, r2: np.ndarray) -> np.ndarray:
         """`exp(-r^2 / 2)`: the kernel itself."""
@@ -138,15 +143,19 @@ class Matern(Stationary):
         if self.nu > MAX_NU:
             raise ValueError(f"nu: expected at most {MAX_NU:g} (use the SE kernel, its limit), got {self.nu!r}")
 
-    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+    def rows(self, X: Array, Y: Array) -> Array | None:
+        return super().rows(X, Y) if self.nu in (0.5, 1.5, 2.5) else None
+
+    def of_squared_distance(self, r2: Array) -> Array:
         """The formula of the class at `r = sqrt(r2)`."""
-        s = np.sqrt(2 * self.nu * r2)
+        xp = namespace_of(r2)
+        s = xp.sqrt(2 * self.nu * r2)
         if self.nu == 0.5:
-            return np.exp(-s)
+            return xp.exp(-s)
         if self.nu == 1.5:
-            return (1 + s) * np.exp(-s)
+            return (1 + s) * xp.exp(-s)
         if self.nu == 2.5:
-            return (1 + s + s * s / 3) * np.exp(-s)
+            return (1 + s + s * s / 3) * xp.exp(-s)
         return _matern_bessel(s, self.nu)
 
     def slope(self, r2: np.ndarray) -> np.ndarray:
@@ -223,9 +232,10 @@ class RationalQuadratic(Stationary):
         object.__setattr__(self, "lengthscale", as_lengthscale(self.lengthscale))
         object.__setattr__(self, "alpha", positive_number("alpha", self.alpha))
 
-    def of_squared_distance(self, r2: np.ndarray) -> np.ndarray:
+    def of_squared_distance(self, r2: Array) -> Array:
         """The formula of the class at squared distance `r2`."""
-        return np.exp(-self.alpha * np.log1p(r2 / (2 * self.alpha)))
+        xp = namespace_of(r2)
+        return xp.exp(-self.alpha * xp.log1p(r2 / (2 * self.alpha)))
 
     def slope(self, r2: np.ndarray) -> np.ndarray:
         """`(1 + r^2 / (2 alpha))^-(alpha + 1)`."""

@@ -1,0 +1,515 @@
+"""Thousands of repetitions of one policy on one environment at once: `leaderboards.simulate`.
+
+Repetition r is the run of `leaderboards.run(env, agent, repetition=r)`: the same function, noise and random numbers,
+and the same choices up to the first between scores that are equal to rounding, as `agents.make_vec` has it.
+Environments whose rewards are more than a mean and noise, and policies without a batched form, are played run by run,
+in processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+from rich.console import Console
+from rich.progress import Progress
+
+from agents import BandGuarantee
+from agents.many import VectorAgent, side_by_side, why_alone, why_no_arms
+from gpbandit_envs.arguments import as_count, as_word
+from gpbandit_envs.arrays import Array, Device, is_out_of_memory
+from gpbandit_envs.envs.bandit import FiniteArmEnv
+from gpbandit_envs.envs.episodes import features_of
+from gpbandit_envs.gp.kernel_rows import as_bytes
+from gpbandit_envs.gp.many import at
+from gpbandit_envs.problem import Problem
+from leaderboards.audit.measure import guarantee_status, misses
+from leaderboards.play.build import (
+    MADE,
+    AgentLike,
+    EnvLike,
+    build_agent,
+    build_env,
+    check_env_ref,
+    describe_agent,
+    describe_env,
+    horizon_of,
+    layers,
+    load_plugins,
+    pinned,
+)
+from leaderboards.play.measures import cumulative, inference_regret, simple_regret
+from leaderboards.play.processor import one_blas_thread
+from leaderboards.play.protocol_checks import incompatibility, inside_feedback
+from leaderboards.play.run import Loop, run_on, stated_problem, told
+from leaderboards.play.spec import RunSpec, env_seed, generator
+from leaderboards.score.scores import subsample_times
+from leaderboards.score.statistics import mean_band, score_band
+from leaderboards.work.executors import in_processes
+from leaderboards.work.jobs import register, registrations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CHUNK, _FEWEST = 2**26, 16
+"""Bytes at a time on a processor, and fewest repetitions: more bring nothing, fewer do not pay for the calls."""
+_WORK = 6e7
+"""Arms times squared evaluations up to which a processor plays side by side. That is what a row a pull costs. One by
+one the posterior keeps a row a distinct arm, and is three times as fast with 1,000 arms and 1,000 evaluations."""
+_SHARE = 0.8  # of the memory that is free, to be taken
+CURVES = {"cumulative_regret": cumulative, "simple_regret": simple_regret, "inference_regret": inference_regret}
+_log = logging.getLogger("gpbandit")
+
+
+@dataclass
+class Simulation:
+    """R repetitions of one policy on one environment, T evaluations each.
+
+    Attributes:
+        spec: Repetition 0, which with another number is any of them.
+        actions: What was evaluated, shape (R, T), on a box (R, T, d).
+        regret: Regret of each evaluation without noise, shape (R, T), unit of the reward; NaN where it is unknown.
+        times: Evaluations after which recommendations are kept, shape (p,), from 1.
+        recommended: Regret of what the policy recommends after its last feedback by then, shape (R, p); NaN before it.
+        bands: With `audit=True`, one row a repetition: `violated`, the first evaluation after which the mean of some
+            arm was outside the band, 0 if never; `required_scaling`, the least factor of the band with which none ever
+            was; `half_width`, the mean over arms and evaluations. All NaN without a band. None without an audit.
+        guarantee: What the policy says of its band.
+        no_guarantee: Why no theorem guarantees the band on this environment; "" if one does.
+        how: How the repetitions were played, in a line.
+        seconds: What setting them up took, and playing them.
+    """
+
+    spec: RunSpec
+    actions: np.ndarray
+    regret: Float[np.ndarray, "R T"]
+    times: Int[np.ndarray, " p"]
+    recommended: Float[np.ndarray, "R p"]
+    bands: pd.DataFrame | None = None
+    guarantee: BandGuarantee = field(default_factory=BandGuarantee)
+    no_guarantee: str = ""
+    how: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Repetitions."""
+        return len(self.actions)
+
+    def __repr__(self) -> str:
+        s = self.spec
+        return f"Simulation({s.agent.label} on {s.env.label}: {len(self):,} x {s.horizon} evaluations, {self.how})"
+
+    def curves(self, metric: str = "cumulative_regret") -> Float[np.ndarray, "R p"]:
+        """A curve of each repetition at `times`, shape (R, p).
+
+        Args:
+            metric: `"cumulative_regret"`, `"simple_regret"` or `"inference_regret"`.
+
+        Raises:
+            ValueError: for another one.
+        """
+        as_word("metric", metric, tuple(CURVES))
+        if metric == "inference_regret":
+            return self.recommended
+        return CURVES[metric](self.regret)[:, self.times - 1]
+
+    def mean(self, metric: str = "cumulative_regret") -> Float[np.ndarray, " p"]:
+        """The mean curve."""
+        return self.curves(metric).mean(axis=0)
+
+    def interval(self, metric: str = "cumulative_regret", level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends of an interval for the mean at each time, each of shape (p,)."""
+        _, low, high = (mean_band if len(self) == 1 else score_band)(self.curves(metric), level)
+        return low, high
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each repetition and time, with the curves as columns."""
+        R, p = self.recommended.shape
+        columns = {"repetition": np.repeat(np.arange(R), p), "t": np.tile(self.times, R)}
+        return pd.DataFrame({**columns, **{name: self.curves(name).ravel() for name in CURVES}})
+
+    def plot(self, metric: str = "cumulative_regret", ax: Axes | None = None, curves: int = 0) -> Axes:
+        """Draw the mean curve with its interval, and some of the curves behind it, on `ax` or new axes."""
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots()[1] if ax is None else ax
+        ax.plot(self.times, self.curves(metric)[:curves].T, color="0.8", linewidth=0.4)
+        line = ax.plot(self.times, self.mean(metric), label=self.spec.agent.label)[0]
+        ax.fill_between(self.times, *self.interval(metric), color=line.get_color(), alpha=0.3)
+        ax.set(xlabel="evaluations", ylabel=metric.replace("_", " "))
+        return ax
+
+
+def simulate(
+    env: EnvLike,
+    agent: AgentLike,
+    repetitions: int = 10_000,
+    horizon: int | None = None,
+    *,
+    seed: int = 0,
+    device: str | None = None,
+    precision: str = "float64",
+    audit: bool = False,
+    points: int = 100,
+    max_memory: int | str | None = None,
+    workers: int | None = None,
+    progress: bool = True,
+) -> Simulation:
+    """Play many repetitions of a policy: those that `leaderboards.run` plays one by one, in a fraction of the time.
+
+    What was played is kept: after an interrupt, or when a chunk fails, the simulation has the chunks before it, and a
+    warning says how many repetitions these are.
+
+    Args:
+        env: As for `leaderboards.run`.
+        agent: As for `leaderboards.run`.
+        repetitions: How many, from repetition 0 on.
+        horizon: Number of evaluations; by default the time limit of the environment.
+        seed: Root seed of all streams.
+        device: Where repetitions are played side by side: `"torch:cuda"`, `"torch"`, `"cupy"`, `"numpy"` or another of
+            `gpbandit_envs.arrays.Device`. None for NumPy, but run by run where that is faster: for more than 6e7 arms
+            times squared evaluations.
+        precision: `"float64"`, or `"float32"` for whitened rows of half the size: their rounding is that of single
+            precision, and with it about one choice in a hundred thousand is another.
+        audit: Whether to follow the confidence band at all arms.
+        points: At how many evaluations recommendations are kept.
+        max_memory: Memory to be taken on the device, such as `"8GB"`; by default four fifths of what is free.
+        workers: Processes where repetitions are played run by run; by default as many as the processor has cores.
+        progress: Whether to show a bar on the standard error stream, if that is a terminal.
+
+    Raises:
+        ValueError: for an unknown id, a value out of range, a policy that cannot play the environment, a `device` that
+            is not there or for a policy or an environment that cannot be played side by side.
+        TypeError: for an unknown keyword, or something that is neither id, class, pair nor object.
+        ImportError: if the namespace of the device is not installed.
+        MemoryError: if the device has no room for one repetition.
+    """
+    started = perf_counter()
+    load_plugins()
+    as_word("precision", precision, ("float64", "float32"))
+    env, feedback = inside_feedback(env, None)
+    env_ref, agent_ref = pinned(describe_env(env)), describe_agent(agent)
+    if not isinstance(env, gym.Env):
+        check_env_ref(env_ref)
+    T, R = horizon_of(env, horizon), as_count("repetitions", repetitions)
+    spec = RunSpec(env=env_ref, agent=agent_ref, repetition=0, horizon=T, seed=seed, feedback=feedback)
+    times = subsample_times(T, min(as_count("points", points, 2), max(T, 2)))
+    place = Device("numpy" if device is None else device)
+    most = None if max_memory is None else as_bytes(max_memory)
+    player, played = build_agent(agent), build_env(env, T)
+    try:
+        played.reset(seed=env_seed(spec))
+        problem = stated_problem(played, T, spec.feedback)
+        if why := incompatibility(player, problem, spec.feedback):
+            raise ValueError(f"agent: {agent_ref.label} cannot play {env_ref.label}: {why}")
+        why = why_alone(player) or _why_run_by_run(played, problem, spec.feedback)
+        if device is not None and why:
+            raise ValueError(f"device: expected None, which plays run by run, since {why}; got {device!r}")
+        if not why and device is None and problem.n_arms * T**2 > _WORK:
+            why = "so many arms and evaluations are faster run by run on a processor; a device='torch:cuda' is not"
+        if why:
+            parts: _Parts = _RunByRun(spec, env, agent, times, audit, workers)
+            _log.warning("%s on %s: %s, since %s", agent_ref.label, env_ref.label, parts.where, why)
+        else:
+            vector = side_by_side(player, place, precision)
+            parts = _SideBySide(spec, played, vector, told(problem, player), times, audit, most)
+        found = _gathered(parts, R, progress)
+    finally:
+        if played is not env:
+            played.close()
+    if len(found.actions) < R:
+        warnings.warn(f"simulate: {len(found.actions):,} of {R:,} repetitions were played", stacklevel=2)
+    guarantee = parts.guarantee if audit else BandGuarantee()
+    seconds = {"set up": perf_counter() - started - found.seconds, "play": found.seconds}
+    return Simulation(
+        spec,
+        found.actions,
+        found.regret,
+        times,
+        found.recommended,
+        pd.DataFrame(dict(zip(("violated", "required_scaling", "half_width"), found.bands.T))) if audit else None,
+        guarantee,
+        guarantee_status(guarantee, problem) if audit else "",
+        parts.where,
+        seconds,
+    )
+
+
+@dataclass
+class _Played:
+    """Some repetitions, as in `Simulation`."""
+
+    actions: np.ndarray
+    regret: np.ndarray
+    recommended: np.ndarray
+    bands: np.ndarray
+    seconds: float
+
+
+_COLUMNS = ("actions", "regret", "recommended", "bands")
+
+
+class _Parts(ABC):
+    """How repetitions are played, some at a time."""
+
+    where: str
+    guarantee = BandGuarantee()
+
+    @abstractmethod
+    def play(self, repetitions: int) -> Iterator[tuple[int, _Played]]:
+        """The first repetition of each chunk, and what was played."""
+
+
+def _gathered(parts: _Parts, repetitions: int, progress: bool) -> _Played:
+    """All chunks, in order; what came before an interrupt or an error is kept, if it is anything."""
+    done: dict[int, _Played] = {}
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not (progress and console.is_terminal), transient=True) as bar:
+        task = bar.add_task("simulating", total=repetitions)
+        try:
+            for first, part in parts.play(repetitions):
+                done[first] = part
+                bar.advance(task, len(part.actions))
+        except (KeyboardInterrupt, Exception) as error:
+            if not done:
+                raise
+            _log.warning("simulate: stopped by %s %s", type(error).__name__, str(error).partition("\n")[0])
+    ordered = [done[first] for first in sorted(done)]
+    joined = {name: np.concatenate([getattr(part, name) for part in ordered]) for name in _COLUMNS}
+    return _Played(seconds=sum(part.seconds for part in ordered), **joined)
+
+
+class _SideBySide(_Parts):
+    """In chunks that fit the memory, all repetitions of one at once."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        env: gym.Env[Any, Any],
+        vector: VectorAgent,
+        problem: Problem,
+        times: np.ndarray,
+        audit: bool,
+        most: int | None,
+    ) -> None:
+        self._spec, self._vector, self._problem = spec, vector, problem
+        self._env: Any = env.unwrapped
+        self._times, self._audit, self._most = times, audit, most
+        self.where = f"side by side on {vector.device.name}"
+
+    @property
+    def guarantee(self) -> BandGuarantee:  # type: ignore[override]
+        return self._vector.agent.band_guarantee()
+
+    def play(self, repetitions: int) -> Iterator[tuple[int, _Played]]:
+        device, first = self._vector.device, 0
+        each = self._vector.bytes_each(self._problem)
+        most = int(_SHARE * device.free_bytes()) if self._most is None else self._most
+        size = min(most // each, max(_CHUNK // each, _FEWEST) if device.on_processor else repetitions)
+        while first < repetitions:
+            try:
+                if size < 1:
+                    raise MemoryError
+                part = self._chunk(first, min(size, repetitions - first))
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                if size <= 1:
+                    raise MemoryError(
+                        f"device: a repetition takes {each / 1e9:.2g} GB of {device.name}, and there are "
+                        f"{most / 1e9:.2g} GB: give precision='float32', fewer evaluations or another device"
+                    ) from None
+                size //= 2
+                continue
+            yield first, part
+            first += len(part.actions)
+
+    def _chunk(self, first: int, n: int) -> _Played:
+        vector, device, xp = self._vector, self._vector.device, self._vector.xp
+        T, A = self._spec.horizon, self._problem.n_arms
+        noise, rngs = self._env.recipe.noise, []
+        host, best, variates = np.empty((n, A)), np.empty(n), np.empty((n, T))
+        for i in range(n):
+            spec = replace(self._spec, repetition=first + i)
+            self._env.reset(seed=env_seed(spec))
+            host[i], best[i] = self._env.function.mean, self._env.best_mean
+            variates[i] = noise.draw(self._env.stream("noise"), T)
+            rngs.append(generator(spec, "agent"))
+        means = device.put(host)
+        # What a homoscedastic model adds is the same for every arm: all of it at once, and no way back and forth.
+        added = device.put(noise.reward(np.zeros((n, T)), None, variates)) if noise.homoscedastic else None
+        started = perf_counter()
+        with one_blas_thread():
+            vector.reset(self._problem, rngs)
+            actions = device.put(np.zeros((n, T), np.int64))
+            follows = _Following(vector, means) if self._audit else None
+            kept, informed = set(self._times.tolist()), device.put(np.zeros(n, bool))
+            recommended = []
+            for t in range(T):
+                arms = vector.select()
+                actions[:, t] = arms
+                if added is not None:
+                    rewards = at(means, arms) + added[:, t]
+                else:
+                    on_host = device.get(arms)
+                    rewards = device.put(noise.reward(host[np.arange(n), on_host], on_host, variates[:, t]))
+                vector.observe(rewards)
+                informed = informed | vector.told
+                if follows is not None:
+                    follows.look(t + 1)
+                if t + 1 in kept:
+                    # Copies of numbers that are small, taken off the device at the end.
+                    recommended.append(xp.where(informed, at(means, vector.recommend()), xp.nan))
+            chosen = device.get(actions)
+            regrets = best[:, None] - device.get(xp.stack(recommended, axis=1))
+            bands = np.full((n, 3), np.nan) if follows is None else follows.found()
+        regret = best[:, None] - np.take_along_axis(host, chosen, axis=1)
+        return _Played(chosen, regret, regrets, bands, perf_counter() - started)
+
+
+class _Following:
+    """The band of all repetitions along the way, beside the means."""
+
+    def __init__(self, vector: VectorAgent, means: Array) -> None:
+        self._vector, self._means, self.xp = vector, means, vector.xp
+        n = means.shape[0]
+        zeros = vector.device.put(np.zeros(n))
+        self._violated, self._scaling, self._width, self._looks = (zeros * 1.0 for _ in range(4))
+        self._none = False
+
+    def look(self, t: int) -> None:
+        """After evaluation `t`, at the repetitions that have had feedback."""
+        told, xp = self._vector.told, self.xp
+        band = None if told is False else self._vector.band()
+        if band is None:
+            self._none |= told is not False
+            return
+        outside, scaling = misses(*band, self._means)
+        now = xp.ones_like(self._looks) * 1.0 * told
+        fresh = (self._violated == 0) & xp.any(outside, axis=1) & (now > 0)
+        self._violated = xp.where(fresh, float(t), self._violated)
+        self._scaling = xp.where(now > 0, xp.maximum(self._scaling, xp.max(scaling, axis=1)), self._scaling)
+        self._width = self._width + now * xp.mean(band[1], axis=1)
+        self._looks = self._looks + now
+
+    def found(self) -> Float[np.ndarray, "n 3"]:
+        """`violated`, `required_scaling` and `half_width` of each."""
+        columns = self._violated, self._scaling, self._width / self.xp.clip(self._looks, 1.0, None)
+        found = np.stack([self._vector.device.get(column) for column in columns], axis=1)
+        return np.full_like(found, np.nan) if self._none else found
+
+
+class _RunByRun(_Parts):
+    """By single agents, in processes where these build both sides themselves, and not an object that was given."""
+
+    def __init__(
+        self, spec: RunSpec, env: EnvLike, agent: AgentLike, times: np.ndarray, audit: bool, workers: int | None
+    ) -> None:
+        self._spec = spec
+        self._how: dict[str, Any] = {"times": times, "audit": audit}
+        self._workers = as_count("workers", (os.cpu_count() or 1) if workers is None else workers)
+        if isinstance(env, gym.Env) or not spec.rebuildable:
+            self._workers, self._how = 1, {**self._how, "env": env, "agent": agent}
+        self.where = f"run by run in {self._workers} process{'es' if self._workers > 1 else ''}"
+
+    def play(self, repetitions: int) -> Iterator[tuple[int, _Played]]:
+        specs = [replace(self._spec, repetition=r) for r in range(repetitions)]
+        size = max(1, min(16, repetitions // (4 * self._workers)))
+        pieces = [specs[i : i + size] for i in range(0, repetitions, size)]
+        play = partial(_play_alone, registered=registrations(specs[:1]), **self._how)
+        for first, guarantee, part in in_processes(play, pieces, self._workers, "simulated"):
+            self.guarantee = guarantee
+            yield first, part
+
+
+def _play_alone(
+    specs: Sequence[RunSpec],
+    *,
+    registered: tuple[Any, ...],
+    times: np.ndarray,
+    audit: bool,
+    env: EnvLike | None = None,
+    agent: AgentLike | None = None,
+) -> tuple[int, BandGuarantee, _Played]:
+    """Some runs, one after the other: the first repetition, what the agent says of its band, and what was played.
+
+    Raises:
+        RuntimeError: if a run breaks off.
+    """
+    load_plugins()
+    register(*registered)
+    started, rows, watch = perf_counter(), [], _BandWatch()
+    for spec in specs:
+        played = build_env(spec.built if env is None else env, spec.horizon)
+        watch = _BandWatch()
+        with nullcontext() if env is played else closing(played):
+            player = build_agent(spec.agent if agent is None else agent)
+            record = run_on(played, player, spec, watch=watch if audit else None)
+        if record.status != "done":
+            raise RuntimeError(f"repetition {spec.repetition} {record.status}: {record.reason}")
+        trace = record.trace
+        actions = trace.filter(regex="^action").to_numpy()
+        recommended = inference_regret(trace["inference_regret"].to_numpy())[times - 1]
+        rows.append((actions[:, 0] if "action" in trace else actions, trace["regret"], recommended, watch.found()))
+    joined = {name: np.stack([np.asarray(row[k]) for row in rows]) for k, name in enumerate(_COLUMNS)}
+    return specs[0].repetition, watch.guarantee, _Played(seconds=perf_counter() - started, **joined)
+
+
+class _BandWatch:
+    """Follows the band of one run at all arms, or on a box at none."""
+
+    guarantee = BandGuarantee()
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, bool, float, float]] = []
+
+    def begins(self, loop: Loop) -> None:
+        """Nothing has been told yet."""
+        self._deliveries = 0
+
+    def turned(self, loop: Loop) -> None:
+        """Look at the band, where there was feedback."""
+        deliveries, arms = loop.turns.deliveries, loop.problem.arms
+        if deliveries == self._deliveries or arms is None or not loop.oracle.known:
+            return
+        self._deliveries = deliveries
+        if (band := loop.agent.predict(arms)) is not None:
+            means = np.asarray(loop.env.unwrapped.mean(np.arange(len(arms))), np.float64)  # type: ignore[attr-defined]
+            outside, scaling = misses(*band, means)
+            self._rows.append((loop.t, bool(outside.any()), float(scaling.max()), float(band[1].mean())))
+
+    def ends(self, loop: Loop) -> None:
+        """What the agent says of its band, now that it has played."""
+        self.guarantee = loop.agent.band_guarantee()
+
+    def found(self) -> tuple[float, float, float]:
+        """`violated`, `required_scaling` and `half_width`; NaN without a band."""
+        if not self._rows:
+            return (np.nan,) * 3
+        t, outside, scaling, width = map(np.array, zip(*self._rows))
+        return float(t[outside.argmax()]) if outside.any() else 0.0, float(scaling.max()), float(width.mean())
+
+
+def _why_run_by_run(env: gym.Env[Any, Any], problem: Problem, feedback: str) -> str:
+    """Why repetitions of an environment cannot be played side by side; "" if they can."""
+    played, name = env.unwrapped, problem.name
+    if why := why_no_arms(problem):
+        return f"{name} is {why}" if why.startswith("a ") else f"{name} is one {why}"
+    if feedback != "on_request":
+        return f"feedback comes as {feedback}, not on request"
+    if not isinstance(played, FiniteArmEnv) or type(played).step is not FiniteArmEnv.step or features_of(played.recipe):
+        return f"rewards of {name} are more than a mean and noise"
+    others = [layer for layer in layers(env) if not isinstance(layer, MADE)]
+    return f"{name} is inside {type(others[0]).__name__}" if others else ""

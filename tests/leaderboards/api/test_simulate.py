@@ -1,0 +1,225 @@
+"""Thousands of repetitions at once are those that are played one by one."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import leaderboards
+from benchmarks.ties import BLIND, POLICIES, compare
+from gpbandit_envs.wrappers import BatchFeedback
+from leaderboards.api import simulate as module
+from leaderboards.api.simulate import CURVES, Simulation, simulate
+from leaderboards.play.record import RunRecord
+from tests.agents.test_many import NAMESPACES
+
+RKHS = ("GPBandit/RKHS-v0", {"n_arms": 40})
+UCB = ("GP-UCB", {"width": 1.0})
+QUIET: dict[str, Any] = {"progress": False}
+
+
+def run(repetition: int, env: Any = RKHS, agent: Any = UCB, horizon: int = 30) -> RunRecord:
+    return leaderboards.run(env, agent, repetition, horizon)
+
+
+@pytest.mark.parametrize("device", NAMESPACES)
+@pytest.mark.parametrize("name", POLICIES)
+def test_runs_are_those_of_the_harness_up_to_ties(name: str, device: str) -> None:
+    pytest.importorskip(device.partition(":")[0])
+    env = ("GPBandit/RKHS-v0", {"n_arms": 30, "dim": 1 if name in BLIND else 2})
+    simulation = simulate(env, POLICIES[name], 3, 30, device=device, **QUIET)
+    assert len([r for r in range(3) if compare(simulation, r)[0] is not None]) <= (3 if name in BLIND else 0)
+
+
+class TestWhatComesBack:
+    simulation: Simulation
+
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _simulated(cls) -> None:
+        cls.simulation = simulate(RKHS, UCB, 5, 30, points=8, audit=True, **QUIET)
+
+    def test_actions_and_curves(self) -> None:
+        s = self.simulation
+        assert s.actions.shape == s.regret.shape == (5, 30)
+        assert len(s) == 5
+        trace = run(4).trace
+        np.testing.assert_array_equal(s.actions[4], trace["action"])
+        np.testing.assert_array_equal(s.curves()[4], np.cumsum(trace["regret"])[s.times - 1])
+        np.testing.assert_array_equal(s.curves("simple_regret")[4], np.minimum.accumulate(trace["regret"])[s.times - 1])
+        np.testing.assert_array_equal(s.curves("inference_regret")[4], trace["inference_regret"][s.times - 1])
+        with pytest.raises(ValueError, match="metric: expected"):
+            s.curves("reward")
+
+    def test_frame_mean_interval_and_plot(self) -> None:
+        s = self.simulation
+        frame = s.frame()
+        assert list(frame.columns) == ["repetition", "t", *CURVES]
+        assert len(frame) == 5 * len(s.times)
+        np.testing.assert_allclose(frame.groupby("t")["cumulative_regret"].mean(), s.mean())
+        low, high = s.interval()
+        assert (low <= s.mean()).all()
+        assert (s.mean() <= high).all()
+        axes = s.plot(curves=2)
+        assert len(axes.lines) == 3
+        assert axes.get_ylabel() == "cumulative regret"
+        assert "5 x 30 evaluations, side by side on numpy" in repr(s)
+
+    def test_bands_along_the_way(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        alone = simulate(RKHS, UCB, 5, 30, points=8, audit=True, workers=1, **QUIET)
+        monkeypatch.setattr(module, "_WORK", 0)
+        s, alone = self.simulation, simulate(RKHS, UCB, 5, 30, points=8, audit=True, workers=1, **QUIET)
+        assert alone.how == "run by run in 1 process"
+        assert s.bands is not None
+        assert alone.bands is not None
+        np.testing.assert_allclose(s.bands, alone.bands, rtol=1e-9)
+        np.testing.assert_array_equal(s.recommended, alone.recommended)
+        assert s.bands["violated"].gt(0).eq(s.bands["required_scaling"] > 1).all()
+        assert s.bands["violated"].any()
+        assert s.guarantee == alone.guarantee
+        assert s.no_guarantee == "a tuned width has no guarantee"
+
+
+@pytest.mark.parametrize("agent", [("GP-AUCB", {"n_start": 3}), "REDS", "EpsGreedy", ("GP-UCB", {"width": "dmm"})])
+def test_audits_of_batches_and_of_policies_without_a_band(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = simulate(RKHS, agent, 3, 30, audit=True, **QUIET)
+    monkeypatch.setattr(module, "_WORK", 0)
+    alone = simulate(RKHS, agent, 3, 30, audit=True, workers=1, **QUIET)
+    assert many.bands is not None
+    assert alone.bands is not None
+    np.testing.assert_allclose(many.bands, alone.bands, rtol=1e-9)
+    np.testing.assert_array_equal(many.recommended, alone.recommended)
+    np.testing.assert_array_equal(many.regret, alone.regret)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "student_t",
+        "bounded",
+        {"name": "heteroscedastic", "relative": 0.5},
+        {"name": "by_arm", "low": 0.05, "high": 0.3},
+    ],
+)
+@pytest.mark.parametrize("device", ["numpy", "torch"])
+def test_every_noise(noise: Any, device: str) -> None:
+    pytest.importorskip(device)
+    env = ("GPBandit/RKHS-v0", {"n_arms": 20, "noise": noise})
+    many = simulate(env, UCB, 2, 30, device=device, **QUIET)
+    np.testing.assert_array_equal(many.actions[1], run(1, env).trace["action"])
+
+
+class TestRunByRun:
+    @pytest.mark.parametrize(
+        ("env", "agent", "why"),
+        [
+            (RKHS, "BBKB", "BBKB has no batched form"),
+            ((RKHS[0], {"n_arms": 10, "rows": 5}), UCB, "more than a mean and noise"),
+            ((RKHS[0], {"n_arms": 10, "initial": 3}), UCB, "comes with existing data"),
+            ("GPBandit/SleepingArms-v0", UCB, "offers some of its arms at a time"),
+            ("GPBandit/Branin-v0", ("GP-UCB", {"kernel": {"name": "se"}, "lam": 1.0, "width": 1.0}), "is a box"),
+        ],
+    )
+    def test_it_says_why(self, env: Any, agent: Any, why: str, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING, "gpbandit"):
+            found = simulate(env, agent, 2, 6, workers=1, **QUIET)
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert "run by run in 1 process, since" in line
+        assert why in line
+        assert "\n" not in line
+        trace = run(1, env, agent, 6).trace
+        np.testing.assert_array_equal(found.regret[1], trace["regret"])
+        assert found.actions.shape[:2] == (2, 6)
+        with pytest.raises(ValueError, match="device: expected None, which plays run by run, since"):
+            simulate(env, agent, 2, 6, device="numpy", **QUIET)
+
+    @pytest.mark.slow
+    def test_in_processes(self) -> None:
+        found = simulate(RKHS, "BKB", 4, 8, workers=2, audit=True, **QUIET)
+        assert found.how == "run by run in 2 processes"
+        for r in range(4):
+            np.testing.assert_array_equal(found.actions[r], run(r, agent="BKB", horizon=8).trace["action"])
+
+    def test_objects(self) -> None:
+        env = gym.make("GPBandit/RKHS-v0", n_arms=12, max_episode_steps=9)
+        wrapped = gym.wrappers.TransformReward(env, lambda reward: 2 * float(reward))
+        assert simulate(env, UCB, 2, **QUIET).how == "side by side on numpy"
+        assert simulate(wrapped, UCB, 2, **QUIET).how == "run by run in 1 process"
+        assert simulate(BatchFeedback(env, 3), "GP-BUCB", 2, **QUIET).how == "run by run in 1 process"
+
+
+class TestChunks:
+    def test_of_a_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        whole = simulate(RKHS, UCB, 5, 20, **QUIET)
+        sizes: list[int] = []
+        chunk = module._SideBySide._chunk
+
+        def counted(self: Any, first: int, n: int) -> Any:
+            sizes.append(n)
+            return chunk(self, first, n)
+
+        monkeypatch.setattr(module._SideBySide, "_chunk", counted)
+        some = simulate(RKHS, UCB, 5, 20, max_memory=2 * 40 * 8 * 30 + 1, **QUIET)
+        assert sizes == [2, 2, 1]
+        np.testing.assert_array_equal(whole.actions, some.actions)
+
+    def test_too_large_ones_are_halved(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        chunk = module._SideBySide._chunk
+
+        def tight(self: Any, first: int, n: int) -> Any:
+            if n > 2:
+                raise MemoryError
+            return chunk(self, first, n)
+
+        monkeypatch.setattr(module._SideBySide, "_chunk", tight)
+        np.testing.assert_array_equal(
+            simulate(RKHS, UCB, 5, 10, **QUIET).actions[4], run(4, horizon=10).trace["action"]
+        )
+
+    def test_no_room_for_one(self) -> None:
+        with pytest.raises(MemoryError, match=r"device: a repetition takes .* GB of numpy, and there are .* GB: give"):
+            simulate(RKHS, UCB, 5, 20, max_memory=1000, **QUIET)
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("gone")])
+    def test_what_was_played_is_kept(self, error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+        chunk = module._SideBySide._chunk
+
+        def stops(self: Any, first: int, n: int) -> Any:
+            if first >= 4:
+                raise error
+            return chunk(self, first, n)
+
+        monkeypatch.setattr(module._SideBySide, "_chunk", stops)
+        monkeypatch.setattr(module, "_CHUNK", 0)
+        monkeypatch.setattr(module, "_FEWEST", 2)
+        with pytest.warns(UserWarning, match="simulate: 4 of 9 repetitions were played"):
+            found = simulate(RKHS, UCB, 9, 10, **QUIET)
+        np.testing.assert_array_equal(found.actions[3], run(3, horizon=10).trace["action"])
+
+    def test_nothing_played_is_no_simulation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def stops(self: Any, first: int, n: int) -> Any:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(module._SideBySide, "_chunk", stops)
+        with pytest.raises(KeyboardInterrupt):
+            simulate(RKHS, UCB, 9, 10, **QUIET)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "match"),
+    [
+        ({"repetitions": 0}, ValueError, "repetitions: expected"),
+        ({"points": 1}, ValueError, "points: expected"),
+        ({"precision": "half"}, ValueError, "precision: expected"),
+        ({"device": "nonesuch"}, ImportError, "device: 'nonesuch' needs nonesuch"),
+        ({"max_memory": "much"}, ValueError, "max_memory"),
+        ({"agent": ("UHE-BO", {"kernel": None})}, (TypeError, ValueError), "UHE-BO"),
+    ],
+)
+def test_bad_arguments(given: dict[str, Any], error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        simulate(**{"env": RKHS, "agent": UCB, "repetitions": 2, "horizon": 5, **QUIET, **given})
