@@ -8,6 +8,7 @@ in processes.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import warnings
@@ -30,6 +31,7 @@ from agents import BandGuarantee
 from agents.many import VectorAgent, side_by_side, why_alone, why_no_arms
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.arrays import Array, Device, is_out_of_memory
+from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.envs.episodes import features_of
 from gpbandit_envs.gp.kernel_rows import as_bytes
@@ -51,12 +53,15 @@ from leaderboards.play.build import (
     pinned,
 )
 from leaderboards.play.measures import cumulative, inference_regret, simple_regret
+from leaderboards.play.oracle import Oracle
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import incompatibility, inside_feedback
-from leaderboards.play.run import Loop, run_on, stated_problem, told
+from leaderboards.play.record import RunRecord
+from leaderboards.play.run import Loop, instance_data, run_on, stated_problem, told
 from leaderboards.play.spec import RunSpec, env_seed, generator
 from leaderboards.score.scores import subsample_times
 from leaderboards.score.statistics import mean_band, score_band
+from leaderboards.store.store import Store
 from leaderboards.work.executors import in_processes
 from leaderboards.work.jobs import register, registrations
 
@@ -165,6 +170,7 @@ def simulate(
     points: int = 100,
     max_memory: int | str | None = None,
     workers: int | None = None,
+    out: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Simulation:
     """Play many repetitions of a policy: those that `leaderboards.run` plays one by one, in a fraction of the time.
@@ -187,6 +193,9 @@ def simulate(
         points: At how many evaluations recommendations are kept.
         max_memory: Memory to be taken on the device, such as `"8GB"`; by default four fifths of what is free.
         workers: Processes where repetitions are played run by run; by default as many as the processor has cores.
+        out: Results folder that gets the runs too, chunk by chunk; None for none. Runs that were played side by side have
+            no diagnostics in it, and `gpbandit verify` finds that their ties may have been decided otherwise; the file
+            `simulated.json` in it says how they were played.
         progress: Whether to show a bar on the standard error stream, if that is a terminal.
 
     Raises:
@@ -220,11 +229,11 @@ def simulate(
         if not why and device is None and problem.n_arms * T**2 > _WORK:
             why = "so many arms and evaluations are faster run by run on a processor; a device='torch:cuda' is not"
         if why:
-            parts: _Parts = _RunByRun(spec, env, agent, times, audit, workers)
+            parts: _Parts = _RunByRun(spec, env, agent, times, audit, workers, out)
             _log.warning("%s on %s: %s, since %s", agent_ref.label, env_ref.label, parts.where, why)
         else:
             vector = side_by_side(player, place, precision)
-            parts = _SideBySide(spec, played, vector, told(problem, player), times, audit, most)
+            parts = _SideBySide(spec, played, vector, told(problem, player), times, audit, most, out)
         found = _gathered(parts, R, progress)
     finally:
         if played is not env:
@@ -303,8 +312,9 @@ class _SideBySide(_Parts):
         times: np.ndarray,
         audit: bool,
         most: int | None,
+        out: str | os.PathLike[str] | None,
     ) -> None:
-        self._spec, self._vector, self._problem = spec, vector, problem
+        self._spec, self._vector, self._problem, self._out = spec, vector, problem, out
         self._env: Any = env.unwrapped
         self._times, self._audit, self._most = times, audit, most
         self.where = f"side by side on {vector.device.name}"
@@ -340,6 +350,7 @@ class _SideBySide(_Parts):
         vector, device, xp = self._vector, self._vector.device, self._vector.xp
         T, A = self._spec.horizon, self._problem.n_arms
         noise, rngs = self._env.recipe.noise, []
+        records: list[RunRecord] = []
         host, best, variates = np.empty((n, A)), np.empty(n), np.empty((n, T))
         for i in range(n):
             spec = replace(self._spec, repetition=first + i)
@@ -347,6 +358,9 @@ class _SideBySide(_Parts):
             host[i], best[i] = self._env.function.mean, self._env.best_mean
             variates[i] = noise.draw(self._env.stream("noise"), T)
             rngs.append(generator(spec, "agent"))
+            if self._out is not None:
+                oracle = Oracle(self._env, self._problem)
+                records.append(RunRecord(spec, "done", facts=oracle.facts, data=instance_data(self._problem, oracle)))
         means = device.put(host)
         # What a homoscedastic model adds is the same for every arm: all of it at once, and no way back and forth.
         added = device.put(noise.reward(np.zeros((n, T)), None, variates)) if noise.homoscedastic else None
@@ -355,8 +369,11 @@ class _SideBySide(_Parts):
             vector.reset(self._problem, rngs)
             actions = device.put(np.zeros((n, T), np.int64))
             follows = _Following(vector, means) if self._audit else None
-            kept, informed = set(self._times.tolist()), device.put(np.zeros(n, bool))
-            recommended = []
+            kept, informed = (
+                set(self._times.tolist() if not records else range(1, T + 1)),
+                device.put(np.zeros(n, bool)),
+            )
+            recommended, ends = [], []
             for t in range(T):
                 arms = vector.select()
                 actions[:, t] = arms
@@ -367,6 +384,8 @@ class _SideBySide(_Parts):
                     rewards = device.put(noise.reward(host[np.arange(n), on_host], on_host, variates[:, t]))
                 vector.observe(rewards)
                 informed = informed | vector.told
+                if records:
+                    ends.append(device.get(informed & vector.told))
                 if follows is not None:
                     follows.look(t + 1)
                 if t + 1 in kept:
@@ -375,8 +394,26 @@ class _SideBySide(_Parts):
             chosen = device.get(actions)
             regrets = best[:, None] - device.get(xp.stack(recommended, axis=1))
             bands = np.full((n, 3), np.nan) if follows is None else follows.found()
-        regret = best[:, None] - np.take_along_axis(host, chosen, axis=1)
-        return _Played(chosen, regret, regrets, bands, perf_counter() - started)
+        seconds, mean = perf_counter() - started, np.take_along_axis(host, chosen, axis=1)
+        regret = best[:, None] - mean
+        if records:
+            after = np.stack([np.zeros(n, bool), *ends[:-1]], axis=1)
+            columns = {
+                "action": chosen,
+                "reward": noise.reward(mean, chosen, variates),
+                "mean": mean,
+                "regret": regret,
+                "batch": 1 + np.cumsum(after, axis=1),
+                "policy_seconds": np.full((n, T), seconds / (n * T)),
+                "inference_regret": regrets,
+                "cost": np.ones((n, T)) if self._env.recipe.costs is None else self._env.recipe.costs[chosen],
+            }
+            for i, record in enumerate(records):
+                record.trace = pd.DataFrame({"t": np.arange(1, T + 1), **{k: v[i] for k, v in columns.items()}})
+                record.seconds = seconds / n
+            _keep(self._out, records, self.where, self._vector.precision)
+            regrets = regrets[:, self._times - 1]
+        return _Played(chosen, regret, regrets, bands, seconds)
 
 
 class _Following:
@@ -415,10 +452,17 @@ class _RunByRun(_Parts):
     """By single agents, in processes where these build both sides themselves, and not an object that was given."""
 
     def __init__(
-        self, spec: RunSpec, env: EnvLike, agent: AgentLike, times: np.ndarray, audit: bool, workers: int | None
+        self,
+        spec: RunSpec,
+        env: EnvLike,
+        agent: AgentLike,
+        times: np.ndarray,
+        audit: bool,
+        workers: int | None,
+        out: str | os.PathLike[str] | None,
     ) -> None:
         self._spec = spec
-        self._how: dict[str, Any] = {"times": times, "audit": audit}
+        self._how: dict[str, Any] = {"times": times, "audit": audit, "out": out}
         self._workers = as_count("workers", (os.cpu_count() or 1) if workers is None else workers)
         if isinstance(env, gym.Env) or not spec.rebuildable:
             self._workers, self._how = 1, {**self._how, "env": env, "agent": agent}
@@ -440,6 +484,7 @@ def _play_alone(
     registered: tuple[Any, ...],
     times: np.ndarray,
     audit: bool,
+    out: str | os.PathLike[str] | None,
     env: EnvLike | None = None,
     agent: AgentLike | None = None,
 ) -> tuple[int, BandGuarantee, _Played]:
@@ -459,12 +504,23 @@ def _play_alone(
             record = run_on(played, player, spec, watch=watch if audit else None)
         if record.status != "done":
             raise RuntimeError(f"repetition {spec.repetition} {record.status}: {record.reason}")
+        if out is not None:
+            _keep(out, [record], "run by run", "float64")
         trace = record.trace
         actions = trace.filter(regex="^action").to_numpy()
         recommended = inference_regret(trace["inference_regret"].to_numpy())[times - 1]
         rows.append((actions[:, 0] if "action" in trace else actions, trace["regret"], recommended, watch.found()))
     joined = {name: np.stack([np.asarray(row[k]) for row in rows]) for k, name in enumerate(_COLUMNS)}
     return specs[0].repetition, watch.guarantee, _Played(seconds=perf_counter() - started, **joined)
+
+
+def _keep(out: Any, records: list[RunRecord], how: str, precision: str) -> None:
+    """Write runs to a results folder, and how they were played."""
+    store = Store(out)
+    store.write(*records)
+    note = {"played": how, "precision": precision, "verifiable bit for bit": how == "run by run"}
+    with written_whole(store.root / "simulated.json") as path:
+        path.write_text(json.dumps(note, indent=1))
 
 
 class _BandWatch:

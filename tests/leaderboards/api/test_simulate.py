@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 
 import leaderboards
@@ -14,7 +17,7 @@ from benchmarks.ties import BLIND, POLICIES, compare
 from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.api import simulate as module
 from leaderboards.api.simulate import CURVES, Simulation, simulate
-from leaderboards.play.record import RunRecord
+from leaderboards.play.record import TRACE_COLUMNS, RunRecord
 from tests.agents.test_many import NAMESPACES
 
 RKHS = ("GPBandit/RKHS-v0", {"n_arms": 40})
@@ -150,6 +153,23 @@ class TestRunByRun:
         assert simulate(env, UCB, 2, **QUIET).how == "side by side on numpy"
         assert simulate(wrapped, UCB, 2, **QUIET).how == "run by run in 1 process"
         assert simulate(BatchFeedback(env, 3), "GP-BUCB", 2, **QUIET).how == "run by run in 1 process"
+
+
+@pytest.mark.parametrize("agent", [("GP-AUCB", {"n_start": 3}), "BBKB"])
+def test_a_results_folder_gets_the_runs(agent: Any, tmp_path: Path) -> None:
+    found = simulate(RKHS, agent, 3, 20, points=5, out=tmp_path, workers=1, **QUIET)
+    store = leaderboards.Store(tmp_path)
+    assert len(store.done_keys()) == 3
+    record = run(2, agent=agent, horizon=20)
+    trace = store.trace(record.spec.key)
+    columns = [name for name in TRACE_COLUMNS if name != "policy_seconds"]
+    pd.testing.assert_frame_equal(trace[columns], record.trace[columns])
+    entry = store.entry(record.spec.key)
+    assert dict(entry.facts) == record.facts
+    assert entry.data == record.data
+    np.testing.assert_array_equal(found.recommended[2], trace["inference_regret"][found.times - 1])
+    kept = json.loads((tmp_path / "simulated.json").read_text())
+    assert kept["verifiable bit for bit"] == (agent == "BBKB")
 
 
 class TestChunks:
