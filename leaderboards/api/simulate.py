@@ -193,9 +193,9 @@ def simulate(
         points: At how many evaluations recommendations are kept.
         max_memory: Memory to be taken on the device, such as `"8GB"`; by default four fifths of what is free.
         workers: Processes where repetitions are played run by run; by default as many as the processor has cores.
-        out: Results folder that gets the runs too, chunk by chunk; None for none. Runs that were played side by side have
-            no diagnostics in it, and `gpbandit verify` finds that their ties may have been decided otherwise; the file
-            `simulated.json` in it says how they were played.
+        out: Results folder that gets the runs too, chunk by chunk; None for none. Runs that were played side by side
+            have no diagnostics in it, and ties may be decided otherwise: `gpbandit verify` does not confirm them. The
+            file `simulated.json` in it says how they were played.
         progress: Whether to show a bar on the standard error stream, if that is a terminal.
 
     Raises:
@@ -369,10 +369,7 @@ class _SideBySide(_Parts):
             vector.reset(self._problem, rngs)
             actions = device.put(np.zeros((n, T), np.int64))
             follows = _Following(vector, means) if self._audit else None
-            kept, informed = (
-                set(self._times.tolist() if not records else range(1, T + 1)),
-                device.put(np.zeros(n, bool)),
-            )
+            kept, informed = set(range(1, T + 1) if records else self._times.tolist()), device.put(np.zeros(n, bool))
             recommended, ends = [], []
             for t in range(T):
                 arms = vector.select()
