@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -138,14 +139,14 @@ class Results:
 
         Returns:
             One row an environment, which is the index, and a last one `overall`. `metric` says what is compared;
-            `difference` is its mean over `n` repetitions, with the 95 % interval from `low` to `high`. `p` is that of
-            `leaderboards.score.statistics.flip_test`; it and the interval are adjusted for all agents in `b`, and for
-            no other pairs: name those whose comparison your claim rests on before you look. Fewer than six repetitions
-            give no `p`, and an interval, Student's, to a single pair alone. Overall is the mean difference of the
-            regret ratio over the environments of the suite that both have played, each with the same weight, with an
-            interval that Bonferroni's correction adjusts for all agents in `b`; it is NaN where one of them has none.
-            So is an environment without a repetition in common. With a list of names, the name of the other agent comes
-            before the environment in the index.
+            `difference` is its mean over `n` repetitions. Its 95 % interval from `low` to `high` and `p_single` are
+            those of the flip test of this pair alone, `leaderboards.score.statistics.flip_test`: `p_single` is below
+            0.05 exactly where 0 is outside. `p` is that of the same test, adjusted for all agents in `b`, and no other
+            pairs: name those whose comparison your claim rests on before you look. Fewer than six repetitions give no
+            `p`, and the interval is unbounded. Overall is the mean difference of the regret ratio over the environments
+            of the suite that both have played, each with the same weight, and has no `p`; it is NaN where one of them
+            has no ratio. So is an environment without a repetition in common. With a list of names, the name of the
+            other agent comes before the environment in the index.
 
         Raises:
             ValueError: if there is no agent of that name, or one is named twice, or `by` is no criterion.
@@ -166,7 +167,7 @@ class Results:
             task: None if found is None else ranked_among(found, named, own=[a])
             for task, found in site.rankings.items()
         }
-        frames = {other: _differences(summary, rankings, a, other, by, len(others)) for other in others}
+        frames = {other: _differences(summary, rankings, a, other, by) for other in others}
         return frames[b] if isinstance(b, str) else pd.concat(frames, names=["other"])
 
     def runs(self) -> pd.DataFrame:
@@ -266,30 +267,29 @@ class Results:
         return str(paragraphs + Markup(_overall(site).to_html(float_format="{:.3g}".format, na_rep="–")))
 
 
-def _differences(
-    summary: Summary, rankings: Mapping[str, TaskRanking | None], a: str, b: str, by: str, pairs: int
-) -> pd.DataFrame:
+def _differences(summary: Summary, rankings: Mapping[str, TaskRanking | None], a: str, b: str, by: str) -> pd.DataFrame:
     """The rows of `Results.compare` for one other agent."""
     found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
     rows = {
-        task: _difference("", None) if one is None else _difference(one.metric, one.difference, one.p)
+        task: _no_difference("") if one is None else _difference(one.metric, one.difference, one.p_single, one.p)
         for task, one in found.items()
     }
-    together = [one for task, one in found.items() if one is not None and summary.tasks[task].in_suite]
-    rows["overall"] = _difference("regret_ratio", compare_overall(together, pairs))
-    columns = ["metric", "difference", "low", "high", "p", "n"]
+    over = compare_overall(one for task, one in found.items() if one is not None and summary.tasks[task].in_suite)
+    metric = "regret_ratio"
+    rows["overall"] = _no_difference(metric) if over is None else _difference(metric, over.difference, over.p_single)
+    columns = ["metric", "difference", "low", "high", "p_single", "p", "n"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     frame.index.name = "environment"
     return frame
 
 
-def _difference(
-    metric: str, found: Interval | None, p: float | None = None
-) -> tuple[str, float, float, float, float, int]:
+def _no_difference(metric: str) -> tuple[Any, ...]:
+    return metric, np.nan, np.nan, np.nan, np.nan, np.nan, 0
+
+
+def _difference(metric: str, found: Interval, p_single: float, p: float | None = None) -> tuple[Any, ...]:
     """A row of `Results.compare`."""
-    if found is None:
-        return metric, np.nan, np.nan, np.nan, np.nan, 0
-    return metric, found.estimate, found.low, found.high, np.nan if p is None else p, found.n
+    return metric, found.estimate, found.low, found.high, p_single, np.nan if p is None else p, found.n
 
 
 def _known(site: Site, task: str | None) -> str:

@@ -30,11 +30,11 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.score.frames import tested
+from leaderboards.score.frames import pooled_ranking
 from leaderboards.score.metrics import BEST_SO_FAR
 from leaderboards.score.rankings import RANKED_BY, ranked_on
 from leaderboards.score.scores import AgentScores, Block
-from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, rank, stratified_means
+from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, stratified_means
 from leaderboards.score.summary import Summary
 
 LEAST_TASKS = 15
@@ -174,9 +174,6 @@ def board_scores(
     strata = [Y[:, [names.index(name) for name in agents]] for names, _, Y in scored.values()]
     S = np.array([Y.mean(axis=0) for Y in strata])
     is_wide = len(S) >= LEAST_TASKS
-    total = sum(len(Y) for Y in strata)
-    # Scaled so that the mean over all blocks gives every task the same weight.
-    rows = S if is_wide else np.concatenate([Y * total / (len(strata) * len(Y)) for Y in strata])
     own = {name for name in agents if {name, *known.get(name, ())} & set(summary.own)}
     return BoardScores(
         by,
@@ -187,10 +184,10 @@ def board_scores(
         S,
         tuple(map(at_most_100, stratified_means(strata))),
         tuple(map(at_most_100, mean_intervals(S.T))),
-        rank(-rows, tested(-rows, agents, own, ends=False).p),
+        pooled_ranking([-S] if is_wide else [-Y for Y in strata], agents, own),
         is_wide,
         wins(S, [summary.agents[name].id for name in agents]),
-        total,
+        sum(map(len, strata)),
         _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),
     )
 

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from leaderboards.score.frames import TaskRanking
+from leaderboards.score.frames import TaskRanking, even_weights, patterns
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
-    LEVEL,
     Interval,
+    flip_test,
     improvements,
     mean_band,
-    mean_intervals,
     repetitions_needed,
-    stratified_mean,
 )
 from leaderboards.score.summary import Summary
 
@@ -31,14 +29,14 @@ class PairedComparison:
         metric: What is compared.
         blocks: Blocks of the ranking if both agents are ranked, else those that both have finished; n of them.
         differences: Paired differences of the final score, first minus second, shape `(n,)`.
-        difference: Mean paired difference of the final score, first minus second. Its interval is that of the ranking's
-            test, which holds together with those of all other pairs; with too few blocks for that the ends are NaN.
-            It is Student's, of this pair alone, where the ranking has no other pair and too few blocks, and where an
-            agent is not ranked.
+        difference: Mean paired difference of the final score, first minus second. Its interval is that of the flip test
+            of this pair alone; with fewer than `LEAST_BLOCKS` blocks it is unbounded.
         wins: Probability that the first does better on a block, ties counting half.
-        p: Adjusted p-value of the ranking; None if one of the agents is not ranked, or there are too few blocks.
-        needed: Repetitions with which a t-test, at the level that the ranking's test leaves to this pair, finds a
-            difference of this size with 80 % power; None if too many, for one block, or without a ranking.
+        p: P-value of the ranking, adjusted for all its pairs; None if one of the agents is not ranked, or there are too
+            few blocks.
+        p_single: P-value of the flip test of this pair alone: below `ALPHA` exactly where 0 is outside the interval.
+        needed: Repetitions with which that test finds a difference of this size with 80 % power; None if too many, or
+            for one block.
         is_ranked: Whether both agents are ranked.
         t: Times of the curve, shape `(p,)`.
         mean: Mean paired difference along t, shape `(p,)`.
@@ -52,6 +50,7 @@ class PairedComparison:
     difference: Interval
     wins: Interval
     p: float | None
+    p_single: float
     needed: int | None
     is_ranked: bool
     t: Int[np.ndarray, " p"]
@@ -89,8 +88,8 @@ def compare_with(
         task: The task.
         first: An agent.
         seconds: The others.
-        ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and of its
-            test.
+        ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and has its
+            adjusted p-value.
         by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.RANKED_BY`;
             cumulative regret as a ratio where that is known.
     """
@@ -101,7 +100,8 @@ def compare_with(
         mine, *others = (summary.scores[task, name].on(blocks) for name in (first, *ranked))
         Y = np.stack([other.finals[metric] for other in others])
         curves = mine.curves[metric] - np.stack([other.curves[metric] for other in others])
-        found |= zip(ranked, _compared(own, metric, blocks, mine.finals[metric], Y, curves, ranking, first, ranked))
+        p = ranking.ranking.p[ranking.agents.index(first), [ranking.agents.index(name) for name in ranked]]
+        found |= zip(ranked, _compared(own, metric, blocks, mine.finals[metric], Y, curves, p))
     found |= {name: _unranked(summary, task, first, name, by) for name in seconds if name not in ranked}
     return {name: one for name in seconds if (one := found[name]) is not None}
 
@@ -117,7 +117,7 @@ def _unranked(summary: Summary, task: str, first: str, second: str, by: str) -> 
         x, y = a.finals[metric][rows_a], b.finals[metric][rows_b]
         if len(blocks) and np.isfinite(x).all() and np.isfinite(y).all():
             curves = (a.curves[metric][rows_a] - b.curves[metric][rows_b])[None]
-            return _compared(a, metric, blocks, x, y[None], curves, None, first, [second])[0]
+            return _compared(a, metric, blocks, x, y[None], curves, None)[0]
     return None
 
 
@@ -128,48 +128,78 @@ def _compared(
     x: Float[np.ndarray, " n"],
     Y: Float[np.ndarray, "k n"],
     curves: Float[np.ndarray, "k n p"],
-    ranked: TaskRanking | None,
-    first: str,
-    seconds: Sequence[str],
+    adjusted: Float[np.ndarray, " k"] | None,
 ) -> list[PairedComparison]:
-    """The comparisons of an agent with final scores `x` and k others with `Y`, all of them in the ranking `ranked`.
+    """The comparisons of an agent with final scores `x` and k others with `Y`.
 
-    `curves` are the differences along the run; without a ranking the others are not asked for.
+    `curves` are the differences along the run; `adjusted` are the p-values of the ranking, None if it ranks not all.
     """
-    n = len(blocks)
-    differences = x - Y
-    estimates = mean_intervals(differences)
+    n, differences = len(blocks), x - Y
+    pairs = np.zeros((len(Y) + 1, len(Y) + 1), bool)
+    pairs[0] = True
+    test = flip_test(np.column_stack([x, Y.T]), patterns(n), pairs)
+    estimates = [
+        Interval(mean, low, high, n)
+        for mean, low, high in zip(
+            differences.mean(axis=1).tolist(), test.low[0, 1:].tolist(), test.high[0, 1:].tolist()
+        )
+    ]
     bands, wins = zip(*mean_band(np.ascontiguousarray(curves.swapaxes(0, 1)))), improvements(x, Y)
-    needed: list[int | None] = [None] * len(seconds)
-    p: list[float | None] = [None] * len(seconds)
-    if ranked is not None:
-        test, pairs = ranked.test, (ranked.agents.index(first), [ranked.agents.index(second) for second in seconds])
-        if n >= LEAST_BLOCKS:
-            p = test.p[pairs].tolist()
-        if n >= LEAST_BLOCKS or len(ranked.agents) > 2:
-            ends = zip(test.low[pairs].tolist(), test.high[pairs].tolist())
-            estimates = [Interval(one.estimate, low, high, n) for one, (low, high) in zip(estimates, ends)]
-        if n > 1:
-            means, levels = np.array([one.estimate for one in estimates]), np.maximum(test.levels[pairs], 1e-12)
-            least = repetitions_needed(means, differences.std(axis=1, ddof=1), levels)
-            needed = [None if each is None else max(each, LEAST_BLOCKS) for each in least]
-    of_all, is_ranked = (metric, tuple(blocks)), ranked is not None
+    p: list[float | None] = [None] * len(Y)
+    if adjusted is not None and n >= LEAST_BLOCKS:
+        p = adjusted.tolist()
+    needed: list[int | None] = [None] * len(Y)
+    if n > 1:
+        needed = repetitions_needed(differences.mean(axis=1), differences.std(axis=1, ddof=1))
+    single, is_ranked = test.p_single[0, 1:].tolist(), adjusted is not None
     return [
-        PairedComparison(*of_all, differences[i], estimates[i], wins[i], p[i], needed[i], is_ranked, a.t, *band)
+        PairedComparison(
+            metric,
+            tuple(blocks),
+            differences[i],
+            estimates[i],
+            wins[i],
+            p[i],
+            single[i],
+            needed[i],
+            is_ranked,
+            a.t,
+            *band,
+        )
         for i, band in enumerate(bands)
     ]
 
 
-def compare_overall(found: Iterable[PairedComparison], pairs: int = 1) -> Interval | None:
-    """Mean over tasks of the difference of the regret ratio, every task with the same weight.
+@dataclass(frozen=True)
+class OverallComparison:
+    """Paired comparison of two agents over several tasks by the regret ratio, every task with the same weight.
 
-    None if there is no task, or one of them is compared by a score with a unit, which others do not share.
+    Attributes:
+        difference: Mean over tasks of the mean difference, first minus second, with the interval of the flip test of
+            this pair alone, whose blocks are those of all tasks.
+        p_single: P-value of that test.
+        won: Tasks on which the first has less regret.
+        tasks: Tasks compared.
+    """
+
+    difference: Interval
+    p_single: float
+    won: int
+    tasks: int
+
+
+def compare_overall(found: Iterable[PairedComparison]) -> OverallComparison | None:
+    """The comparison over tasks; None without one, or if one is compared by a score with a unit, which others lack.
 
     Args:
         found: The comparisons of a pair, one a task.
-        pairs: How many pairs are compared: their intervals hold together, by Bonferroni's correction.
     """
     found = list(found)
     if not found or any(one.metric != "regret_ratio" for one in found):
         return None
-    return stratified_mean([one.differences for one in found], 1 - (1 - LEVEL) / pairs)
+    D = np.concatenate([one.differences for one in found])
+    weights = even_weights([len(one.differences) for one in found])
+    test = flip_test(np.column_stack([D, np.zeros(len(D))]), patterns(len(D)), weights=weights)
+    means = [one.difference.estimate for one in found]
+    difference = Interval(float(np.mean(means)), float(test.low[0, 1]), float(test.high[0, 1]), len(D))
+    return OverallComparison(difference, float(test.p_single[0, 1]), sum(mean < 0 for mean in means), len(found))

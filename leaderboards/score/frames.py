@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from jaxtyping import Float
 from leaderboards.score import statistics
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
-    FlipTest,
     Interval,
     Ranking,
     flip_test,
@@ -46,8 +45,8 @@ class TaskRanking:
         agents: Ranked agents, k of them: those that finished all blocks.
         blocks: Blocks, n of them: those that at least half of the agents finished.
         Y: Scores, shape `(n, k)`.
-        ranking: Tie groups and rank intervals; of fewer than `LEAST_BLOCKS` blocks there are none.
-        test: What the ranking rests on, with intervals.
+        ranking: Tie groups and rank intervals, with the p-values that they rest on; of fewer than `LEAST_BLOCKS` blocks
+            there are none.
     """
 
     metric: str
@@ -55,7 +54,6 @@ class TaskRanking:
     blocks: tuple[Any, ...]
     Y: Float[np.ndarray, "n k"]
     ranking: Ranking
-    test: FlipTest
 
 
 @dataclass(frozen=True)
@@ -142,7 +140,7 @@ def rank(frame: pd.DataFrame, own: Collection[str] = (), larger_is_better: bool 
             continue
         agents, blocks = found
         Y = np.ascontiguousarray(wide.loc[list(blocks), list(agents)].to_numpy(np.float64))
-        rankings[str(env)] = rank_task("value", agents, blocks, Y, own, ends=False)
+        rankings[str(env)] = rank_task("value", agents, blocks, Y, own)
     over = overall_ranking(rankings, own=own)
     means = frame.groupby(["agent", "env"], sort=False)["value"].mean().unstack()[list(dict.fromkeys(frame["env"]))]
     return (overall_frame(over).join(means, how="right") if over is not None else means).sort_values(
@@ -185,26 +183,38 @@ def rank_task(
     blocks: tuple[Any, ...],
     Y: Float[np.ndarray, "n k"],
     own: Collection[str] = (),
-    ends: bool = True,
 ) -> TaskRanking:
-    """The ranking of agents by their scores on the same blocks; for `own` and `ends` see `tested`."""
-    test = tested(Y, agents, own, ends)
-    return TaskRanking(metric, agents, blocks, Y, statistics.rank(Y, test.p), test)
+    """The ranking of agents by their scores on the same blocks; for `own` see `tested`."""
+    return TaskRanking(metric, agents, blocks, Y, statistics.rank(Y, tested(Y, agents, own, np.ones(len(Y)))))
 
 
-def tested(Y: Float[np.ndarray, "n k"], agents: tuple[str, ...], own: Collection[str], ends: bool) -> FlipTest:
-    """The test of all pairs; where some agents are one's own, that of each of them with each other agent in its place.
+def tested(
+    Y: Float[np.ndarray, "n k"],
+    agents: tuple[str, ...],
+    own: Collection[str],
+    weights: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, "k k"]:
+    """P-values, adjusted for all pairs; or where some agents are one's own, for each of them with each other agent.
 
     Whoever compares one policy with forty of a board asks forty questions, and not the 820 of the board.
-    Without `ends` it has p-values alone, in half the time, see `flip_test`.
     """
-    of_all = flip_test(Y, _patterns(len(Y)), ends=ends)
+    of_all = flip_test(Y, patterns(len(Y)), ends=False, weights=weights).p
     mine = np.array([name in own for name in agents])
     if not mine.any() or mine.all():
         return of_all
     asked = mine[:, None] ^ mine[None, :]
-    of_own = flip_test(Y, _patterns(len(Y)), asked, ends=ends)
-    return FlipTest(*(np.where(asked, getattr(of_own, f.name), getattr(of_all, f.name)) for f in fields(FlipTest)))
+    return np.where(asked, flip_test(Y, patterns(len(Y)), asked, ends=False, weights=weights).p, of_all)
+
+
+def pooled_ranking(strata: list[Float[np.ndarray, "_n k"]], agents: tuple[str, ...], own: Collection[str]) -> Ranking:
+    """The ranking of agents by the mean over strata of their mean scores, by tests of all blocks; see `tested`."""
+    Y, weights = np.concatenate(strata), even_weights([len(x) for x in strata])
+    return statistics.rank(Y * weights[:, None], tested(Y, agents, own, weights))
+
+
+def even_weights(sizes: list[int]) -> Float[np.ndarray, " n"]:
+    """Weights of the blocks of all strata, of mean 1, with which every stratum counts as much."""
+    return np.repeat([sum(sizes) / (len(sizes) * n) for n in sizes], sizes)
 
 
 def ranked_among(found: TaskRanking, agents: Collection[str], own: Collection[str] = ()) -> TaskRanking | None:
@@ -236,20 +246,17 @@ def overall_ranking(
         pd.DataFrame(levelled(found.Y[:, [found.agents.index(name) for name in agents]])).rank(axis=1).to_numpy()
         for found in ranked.values()
     ]
-    total = sum(len(R) for R in strata)
-    # Scaled so that the mean over all blocks gives every task the same weight.
-    weighted = np.concatenate([R * total / (len(strata) * len(R)) for R in strata])
     return OverallRanking(
         tuple(ranked),
         agents,
         tuple(stratified_means(strata)),
-        statistics.rank(weighted, tested(weighted, agents, own, ends=False).p),
-        total,
+        pooled_ranking(strata, agents, own),
+        sum(map(len, strata)),
     )
 
 
 @functools.lru_cache(maxsize=4)
-def _patterns(n: int) -> Float[np.ndarray, "n m"]:
+def patterns(n: int) -> Float[np.ndarray, "n m"]:
     """The signs of n blocks, kept: drawing them takes as long as testing a dozen agents."""
     found = sign_patterns(n, np.random.default_rng(np.random.SeedSequence(_SEED)))
     found.flags.writeable = False

@@ -66,14 +66,13 @@ def task_classes(summary: Summary) -> tuple[TaskClass, ...]:
     return tuple(TaskClass(name, tuple(tasks)) for name, tasks in named.items())
 
 
-def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret", ends: bool = True) -> TaskRanking | None:
+def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> TaskRanking | None:
     """The ranking on `task`; None where no regret is known or nothing has finished.
 
     Args:
         summary: The folder, reduced.
         task: The task.
         by: One of `RANKED_BY`.
-        ends: Whether intervals of differences are wanted, see `leaderboards.score.frames.tested`.
 
     Raises:
         ValueError: if `by` is none of them.
@@ -89,7 +88,7 @@ def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret", end
         Y = np.stack([by_agent[name].on(blocks).finals[metric] for name in agents], axis=1)
         if np.isfinite(Y).all():
             break
-    return rank_task(metric, agents, blocks, Y, summary.own, ends)
+    return rank_task(metric, agents, blocks, Y, summary.own)
 
 
 def ranked_on(

@@ -375,45 +375,47 @@ def improvements(x: Float[np.ndarray, " n"], Y: Float[np.ndarray, "k n"], level:
 def repetitions_needed(
     differences: Real[np.ndarray, " k"],
     sds: Real[np.ndarray, " k"],
-    alphas: Float[np.ndarray, " k"],
+    alpha: float = ALPHA,
     power: float = 0.8,
     most: int = 100_000,
 ) -> list[int | None]:
-    """Paired repetitions that a two-sided t-test needs to find the differences between k pairs of agents.
+    """Paired repetitions that a two-sided test of one pair needs to find the differences between k pairs of agents.
 
-    The power of n repetitions is `1 - F(t_{n-1, 1 - alpha/2}; n - 1, sqrt(n) difference / sd)`, F being the
-    distribution function of the noncentral t; the tail on the other side is negligible.
+    The power of n repetitions is that of the t-test, `1 - F(t_{n-1, 1 - alpha/2}; n - 1, sqrt(n) difference / sd)`, F
+    being the distribution function of the noncentral t, which the power of `flip_test` of one pair comes close to for
+    normal differences. The tail on the other side is negligible.
 
     Args:
         differences: Mean of the paired differences of each pair that is to be found.
         sds: Standard deviation of the paired differences, at least 0.
-        alphas: Level of the test; of a ranking, what is left to the pair, see `FlipTest.levels`.
-        power: Probability of finding it, above the levels.
+        alpha: Level of the test.
+        power: Probability of finding it, above `alpha`.
         most: Give up beyond this many.
 
     Returns:
-        The least number of repetitions of each pair, at least 2; None if it exceeds `most`.
+        The least number of repetitions of each pair, at least `LEAST_BLOCKS`; None if it exceeds `most`.
     """
+    z = float(scipy.special.ndtri(1 - alpha / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        effect, z = np.abs(differences) / sds, scipy.special.ndtri(1 - alphas / 2)
+        effect = np.abs(differences) / sds
         # With a known spread it would be this many; an unknown one costs about z^2 / 2 more, and more where n is small.
         normal = ((z + float(scipy.special.ndtri(power))) / effect) ** 2
     at = np.flatnonzero((differences != 0) & (sds > 0) & (normal <= most))
-    effect, z, normal, tail = effect[at], z[at], normal[at], 1 - alphas[at] / 2
+    effect, normal = effect[at], normal[at]
 
     def are_enough(n: np.ndarray, of: np.ndarray) -> np.ndarray:
-        miss = scipy.special.nctdtr(n - 1, effect[of] * np.sqrt(n), scipy.special.stdtrit(n - 1, tail[of]))
+        miss = scipy.special.nctdtr(n - 1, effect[of] * np.sqrt(n), scipy.special.stdtrit(n - 1, 1 - alpha / 2))
         return np.isnan(miss) | (1 - miss >= power)  # SciPy has no number for a miss that is next to impossible
 
-    low = np.maximum(2.0, np.floor(normal))
-    end = np.ceil(normal + z**2) + 10
+    low = np.maximum(LEAST_BLOCKS, np.floor(normal))
+    end = np.maximum(LEAST_BLOCKS, np.ceil(normal + z**2)) + 10
     high, tried = end.copy(), np.ceil(normal + z**2 / 2) - 1  # most often the number, or next to it
     while len(left := np.flatnonzero(low < high)):  # power grows with n
         n = np.clip(tried[left], low[left], high[left] - 1)
         enough = are_enough(n, left)
         low[left], high[left] = np.where(enough, low[left], n + 1), np.where(enough, n, high[left])
         tried[left] = n + np.where(enough, -1, 1)
-    found: list[int | None] = [2 if differs and sd == 0 else None for differs, sd in zip(differences != 0, sds)]
+    found = [LEAST_BLOCKS if differs and sd == 0 else None for differs, sd in zip(differences != 0, sds)]
     for i, n, last in zip(at.tolist(), low.tolist(), end.tolist()):
         found[i] = int(n) if n < last and n <= most else None
     return found
@@ -487,18 +489,17 @@ class FlipTest:
     """What `flip_test` found of pairs of agents; entries of pairs outside of the family are NaN.
 
     Attributes:
-        p: Adjusted two-sided p-values, shape `(k, k)`, 1 on the diagonal.
-        low: Lower ends of simultaneous intervals of the mean difference, row minus column, shape `(k, k)`; NaN where
-            there are too few blocks.
+        p: Two-sided p-values, adjusted for all pairs of the family, shape `(k, k)`, 1 on the diagonal.
+        p_single: Two-sided p-values of each pair by itself, shape `(k, k)`, 1 on the diagonal.
+        low: Lower ends of the interval of each pair by itself, of the mean difference, row minus column, shape
+            `(k, k)`; 0 is outside exactly where `p_single` is below `alpha`. Minus infinity for five blocks or fewer.
         high: Upper ends, shape `(k, k)`.
-        levels: Level at which Student's test of this pair alone would have to find a difference for the same verdict,
-            shape `(k, k)`.
     """
 
     p: Float[np.ndarray, "k k"]
+    p_single: Float[np.ndarray, "k k"]
     low: Float[np.ndarray, "k k"]
     high: Float[np.ndarray, "k k"]
-    levels: Float[np.ndarray, "k k"]
 
 
 def levelled(Y: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -514,32 +515,35 @@ def flip_test(
     alpha: float = ALPHA,
     n_flips: int = 4999,
     ends: bool = True,
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> FlipTest:
     """Step-down test of the largest statistic under random signs that are the same for all pairs.
 
-    If two agents do equally well, each block's difference is as likely as its negative. The statistic of a pair is
+    What is tested of a pair is that its differences are symmetric about 0, jointly over blocks: each block's is then as
+    likely as its negative. That two agents have equal means is less. The statistic of a pair with differences `d_r` is
 
-        |m| / sqrt(s^2 + s_0^2),
+        |sum_r s_r d_r| / sqrt(sum_r d_r^2)
 
-    m and s being mean and standard deviation of its n differences, and `s_0` a tenth of the median over pairs of
-    their root mean square: without it a pair whose few differences happen to be equal divides by nothing, and hides
-    all others. Each pair is compared with the largest statistic of those that are no clearer than itself, under the
-    same signs (Westfall and Young 1993, algorithm 4.1), which keeps the chance of any false difference in the family
-    at `alpha` whatever other agents differ. All `2^(n-1)` patterns of signs are tried if there are at most `n_flips`,
-    else a random sample with the pattern that was seen (Phipson and Smyth 2010). Signs are exact for one pair whose
-    differences are symmetric about 0; `docs/robustness.md` has the rates for others, and for skewed scores.
+    under the signs `s_r`, which leave its denominator as it is. So no other agent changes it, pairs of small and of
+    large differences are on one scale, and it grows with the paired t. Each pair is compared with the largest statistic
+    of those that are no clearer than itself, under the same signs (Westfall and Young 1993, algorithm 4.1), which
+    keeps the chance of any false difference in the family at `alpha` whatever other agents differ. All `2^(n-1)`
+    patterns of signs are tried if there are at most `n_flips`, else a random sample with the pattern that was seen
+    (Phipson and Smyth 2010). `docs/robustness.md` has the rates where differences are not symmetric.
 
     No p-value is below `2^(1-n)`, so with fewer than `LEAST_BLOCKS` blocks nothing can be told apart, and nothing is.
-    The intervals are those of the single step: an interval excludes 0 only where `p < alpha`.
+    The interval of a pair holds the shifts of its differences that the test of this pair alone does not reject.
 
     Args:
         Y: Score of each agent on each block, shape `(n, k)`.
         signs: The patterns, as `sign_patterns` gives them; or what draws them.
         family: Which pairs are asked about, shape `(k, k)`; a pair counts if either of its two entries is true. By
             default all of them. Fewer questions need less of a difference.
-        alpha: Family-wise error rate, and one minus the coverage of the intervals together, in (0, 1).
+        alpha: One minus the coverage of each interval by itself, in (0, 1).
         n_flips: Size of the random sample.
-        ends: Whether intervals and levels are wanted, which take as long as the p-values; they are NaN if not.
+        ends: Whether intervals are wanted, which take longer than the p-values; they are NaN if not.
+        weights: How much each block counts, shape `(n,)`, above 0; all as much by default. The differences are
+            multiplied by them, and the intervals are of the weighted mean.
 
     Raises:
         ValueError: if Y holds no finite scores, or family has another shape.
@@ -551,81 +555,77 @@ def flip_test(
     if asked.shape != (k, k):
         raise ValueError(f"family: expected shape {(k, k)}, one entry a pair, got {asked.shape}")
     i, j = np.nonzero(np.triu(asked | asked.T, 1))
-    p, low, high, levels = (np.full((k, k), np.nan) for _ in range(4))
+    p, p_single, low, high = (np.full((k, k), np.nan) for _ in range(4))
     np.fill_diagonal(p, 1.0)
-    found = FlipTest(p, low, high, levels)
+    np.fill_diagonal(p_single, 1.0)
     if not len(i):
-        return found
+        return FlipTest(p, p_single, low, high)
     # In units of a power of two, which changes no digit: squares of tiny scores would be 0, of huge ones infinite.
     unit = float(np.ldexp(1.0, min(int(np.frexp(np.abs(Y).max())[1]), 1023)))
     Y = Y / unit
-    D = Y[:, i] - Y[:, j]
-    mean = D.mean(axis=0)
-    if n < LEAST_BLOCKS:
-        p[i, j] = p[j, i] = 1.0
-        levels[i, j] = levels[j, i] = alpha / len(i)
-        return found
+    counts = np.ones(n) if weights is None else np.asarray(weights, np.float64)
+    D = counts[:, None] * (Y[:, i] - Y[:, j])
     squares = (D**2).sum(axis=0)
     # What is left of equal scores by rounding is no difference.
     squares[squares <= n * (1e-12 * np.abs(Y).max()) ** 2] = 0.0
-    some = squares > 0
-    least = float(0.1 * np.median(np.sqrt(squares[some] / n))) ** 2 if some.any() else 1.0
-
-    def share(statistic: np.ndarray) -> np.ndarray:
-        """The share of a floored sum of squares that a mean explains, which grows with the statistic."""
-        ratio = n * statistic**2 / (n - 1)
-        return ratio / (1 + ratio)
-
-    # Signs leave the sum of squares as it is, so that a pair's share under other signs is a square of one product.
-    floored = squares + (n - 1) * least
-    scale = np.sqrt(np.maximum(squares - n * mean**2, 0.0) / (n - 1) + least)
-    seen = np.where(some, np.abs(mean) / scale, 0.0)
-    clearest = np.argsort(-seen, kind="stable")
-    # Patterns that are equal but for rounding count as equal, here and for intervals.
-    reached = share(seen) * (1 - _ROUNDING)
-    weight = np.where(some, 1 / np.sqrt(n * floored), 0.0)
+    scale = np.where(squares > 0, np.sqrt(n * squares), np.inf)
     if isinstance(signs, np.random.Generator):
         signs = sign_patterns(n, signs, n_flips)
     # With many blocks signs are put to the scores of agents, of which there are fewer than pairs; not where two that
     # are far from all others, and near to each other, would lose in it the digits by which they differ.
     centred = Y - np.median(Y, axis=1, keepdims=True)
-    is_exact = np.abs(centred).max() < _FAR * math.sqrt(float(floored.min()) / n)
-    of_agents = centred.T @ signs if n > _FEW_BLOCKS and is_exact else None
-    kept = math.ceil(alpha * signs.shape[1]) - 1  # so many of the largest may lie above a critical value
+    is_exact = np.abs(centred).max() < _FAR * float(scale.min()) / n
+    of_agents = (centred * counts[:, None]).T @ signs if n > _FEW_BLOCKS and is_exact else None
+    seen = np.abs(D.sum(axis=0)) / scale
+    clearest = np.argsort(-seen, kind="stable")
+    # Patterns that are equal but for rounding count as equal, here and for intervals.
+    reached = seen * (1 - _ROUNDING)
     largest = np.zeros(signs.shape[1])  # by pattern, of a pair and of those less clear
-    above, critical = np.ones(len(i)), np.zeros(len(i))
-    for stop in range(len(i), 0, -_BATCH):
-        start = max(stop - _BATCH, 0)
-        batch = clearest[start:stop]
-        if of_agents is None:
-            shares = (D[:, batch] * weight[batch]).T @ signs
-        else:
-            shares = of_agents[i[batch]]
-            shares -= of_agents[j[batch]]
-            shares *= weight[batch, None]
-        shares *= shares
-        for at in reversed(range(start, stop)):
-            np.maximum(largest, shares[at - start], out=largest)
-            if seen[clearest[at]] > 0:
-                above[at] = np.count_nonzero(largest >= reached[clearest[at]]) / len(largest)
-            if not ends:
-                continue
-            # It grows from pair to pair: what is below the last one is below this one.
-            candidates = largest[largest >= critical[min(at + 1, len(i) - 1)]]
-            critical[at] = np.partition(candidates, len(candidates) - 1 - kept)[len(candidates) - 1 - kept]
+    joint = np.ones(len(i))
     a, b = i[clearest], j[clearest]
-    p[a, b] = p[b, a] = np.maximum.accumulate(above)
-    if not ends:
-        return found
-    # What no mean explains is the floor's share at least, which rounding may lose.
-    unexplained = np.maximum(1 - critical, (n - 1) * least / floored.max())
-    critical = np.sqrt((n - 1) / n * critical / unexplained)
-    # Of pairs without any difference the critical value is 0.
-    levels[a, b] = levels[b, a] = np.minimum(2 * scipy.special.stdtr(n - 1, -np.sqrt(n) * critical), alpha)
-    half = critical[0] * scale * (1 + _ROUNDING)
-    low[i, j], high[i, j] = (mean - half) * unit, (mean + half) * unit
-    low[j, i], high[j, i] = (-mean - half) * unit, (-mean + half) * unit
-    return found
+    for stop in range(len(i), 0, -_BATCH):
+        part = slice(max(stop - _BATCH, 0), stop)
+        batch = clearest[part]
+        if of_agents is None:
+            sums = (D[:, batch] / scale[batch]).T @ signs
+        else:
+            sums = (of_agents[a[part]] - of_agents[b[part]]) / scale[batch, None]
+        reaches = np.abs(sums) >= reached[batch, None]
+        p_single[a[part], b[part]] = p_single[b[part], a[part]] = reaches.mean(axis=1)
+        for at in reversed(range(part.start, stop)):
+            np.maximum(largest, np.abs(sums[at - part.start]), out=largest)
+            if seen[clearest[at]] > 0:
+                joint[at] = np.count_nonzero(largest >= reached[clearest[at]]) / len(largest)
+        if ends:
+            size = np.where(squares > 0, scale, 1.0)[batch] * unit
+            low[a[part], b[part]], high[a[part], b[part]] = _not_rejected(sums, signs, counts, alpha) * size
+    p[a, b] = p[b, a] = np.maximum.accumulate(joint)
+    # Rounding must not part an interval from its p-value.
+    held = p_single >= alpha
+    low[held], high[held] = np.minimum(low[held], 0.0), np.maximum(high[held], 0.0)
+    low[b, a], high[b, a] = -high[a, b], -low[a, b]
+    return FlipTest(p, p_single, low, high)
+
+
+def _not_rejected(
+    sums: Float[np.ndarray, "b m"], signs: Float[np.ndarray, "n m"], weights: Float[np.ndarray, " n"], alpha: float
+) -> Float[np.ndarray, "2 b"]:
+    """Lowest and highest shift of the differences of each pair that its own test does not reject.
+
+    Under a pattern the sum of shifted differences is as large as without it for the shifts between the mean of those
+    that keep their sign and the mean of those that change it; every such interval holds the mean of all. So the ends
+    are order statistics of the ends of these. The pattern that was seen is as large for every shift.
+    """
+    m = signs.shape[1]
+    kept, whole = weights @ (signs > 0), np.ptp(signs, axis=0) == 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = (sums[:, :1] + sums) / (2 * kept), (sums[:, :1] - sums) / (2 * (weights.sum() - kept))
+    first[:, whole], second[:, whole] = -np.inf, np.inf
+    at = math.ceil(alpha * m - _ROUNDING) - 1
+    lows, highs = np.minimum(first, second), np.maximum(first, second, out=first)
+    lows.partition(at)
+    highs.partition(m - 1 - at)
+    return np.stack([lows[:, at], highs[:, m - 1 - at]])
 
 
 def sign_patterns(n: int, rng: np.random.Generator, n_flips: int = 4999) -> Float[np.ndarray, "n m"]:

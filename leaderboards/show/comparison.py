@@ -104,10 +104,10 @@ def _row(found: PairedComparison, reach: float) -> list[Any]:
     """What the script puts into the cells of a row.
 
     They are: the metric; the difference as text, sort key and the ends of its interval, if known; its drawing; how
-    often the first wins, in per cent, with its sort key and the ends of its interval; p as text and sort key; the
-    verdict; the repetitions that both have finished; and how many would find such a difference, as text and sort key. A
-    drawing has the places of the lower end, the mean and the upper end; it is empty where the metric has a unit, which
-    other tasks do not share.
+    often the first wins, in per cent, with its sort key and the ends of its interval; p of the pair and p over all
+    pairs, each as text and sort key; the verdict; the repetitions that both have finished; and how many would find such
+    a difference, as text and sort key. A drawing has the places of the lower end, the mean and the upper end; it is
+    empty where the metric has a unit, which other tasks do not share.
     """
     difference, wins, p = found.difference, found.wins, found.p
     better = _FIRST if difference.estimate < 0 else _SECOND
@@ -126,8 +126,14 @@ def _row(found: PairedComparison, reach: float) -> list[Any]:
         [signed(difference.estimate, plus=False), sort_key(difference.estimate), *interval],
         drawing,
         [round(100 * wins.estimate), sort_key(wins.estimate), round(100 * wins.low), round(100 * wins.high)],
-        [NONE, ""] if p is None else ["< 0.001" if p < 0.001 else f"{p:.3f}", sort_key(p)],
+        _p(found.p_single if len(found.blocks) >= LEAST_BLOCKS else None),
+        _p(p),
         verdict,
         len(found.blocks),
         [NONE, ""] if found.needed is None else [str(found.needed), str(found.needed)],
     ]
+
+
+def _p(p: float | None) -> list[str]:
+    """A p-value as text and sort key."""
+    return [NONE, ""] if p is None else ["< 0.001" if p < 0.001 else f"{p:.3f}", sort_key(p)]

@@ -161,7 +161,7 @@ class Site:
 
     def task_ranking(self, task: str, by: str) -> TaskRanking | None:
         """The ranking on a task by a criterion; by another than what the site ranks by it has no intervals."""
-        return self.rankings[task] if by == self.ranked_by else task_ranking(self.summary, task, by, ends=False)
+        return self.rankings[task] if by == self.ranked_by else task_ranking(self.summary, task, by)
 
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""

@@ -420,10 +420,10 @@
       return (i < j) === ((i + j) % 2 === 1) ? first : second;
     };
     const turned = (text) => (text.startsWith("−") ? text.slice(1) : /[1-9]/.test(text) ? `−${text}` : text);
-    const turnedRow = ([task, metric, [mean, key, ...ends], places, [share, shareKey, low, high], p, verdict, ...rest]) => [
+    const turnedRow = ([task, metric, [mean, key, ...ends], places, [share, shareKey, low, high], single, p, verdict, ...rest]) => [
       task, metric, [turned(mean), String(-key), ...ends.map(turned).reverse()], places.map((x) => WIDTH - x).reverse(),
       [100 - share, String(Number((1 - shareKey).toPrecision(7))), 100 - high, 100 - low],
-      p, named(verdict, { first: "{second}", second: "{first}" }), ...rest,
+      single, p, named(verdict, { first: "{second}", second: "{first}" }), ...rest,
     ];
     const turnedLine = ({ name, x, y, low, high }) => {
       const negative = (values) => values?.map((value) => (value === null ? null : 0 - value));
@@ -435,13 +435,13 @@
       cell.querySelector(".value").textContent = text;
       if (interval) cell.querySelector("small").prepend(interval);
     };
-    const comparisonRow = ([option, metric, [difference, differenceKey, ...interval], places, [share, shareKey, low, high], p, verdict, n, needed], names) => {
+    const comparisonRow = ([option, metric, [difference, differenceKey, ...interval], places, [share, shareKey, low, high], single, p, verdict, n, needed], names) => {
       const row = element("comparison-row").content.firstElementChild.cloneNode(true);
-      const [name, mean, won, level, better, runs, wanted] = row.children;
+      const [name, mean, won, alone, level, better, runs, wanted] = row.children;
       name.classList.toggle("short", option.value.length <= 26);
       name.dataset.sort = name.firstElementChild.textContent = option.value;
       name.firstElementChild.href = option.dataset.file;
-      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "too few repetitions"} `]);
+      fill(mean, [difference, differenceKey, `${interval.join(" to ") || "unbounded"} `]);
       mean.querySelector(".unit").textContent = `· ${metric}`;
       const forest = mean.querySelector(".forest");
       if (places.length) {
@@ -454,6 +454,7 @@
         } else whisker.remove();
       } else forest.remove();
       fill(won, [`${share}%`, shareKey, `${low}% – ${high}%`]);
+      fill(alone, single);
       fill(level, p);
       better.textContent = named(verdict, names);
       runs.dataset.sort = runs.textContent = n;

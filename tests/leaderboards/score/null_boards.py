@@ -1,14 +1,15 @@
 """Simulated leaderboards of equal agents: how often the page says that they differ, and what its intervals cover.
 
 The scores are drawn; the rankings, comparisons and intervals are those of the page. The tables of `docs/robustness.md`
-come from `python -m tests.leaderboards.score.null_boards`, in about half an hour on one core; `--only strong` makes the
-one of boards on which some agents do differ.
+come from `python -m tests.leaderboards.score.null_boards`, in about half an hour on one core; `--only error` makes the
+one of the test by itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from leaderboards.score.statistics import (
     ALPHA,
     FlipTest,
     Interval,
+    clopper_pearson,
     flip_test,
     proportion,
     score_interval,
@@ -231,8 +233,8 @@ def power_table(settings: Iterable[Setting], n_boards: int) -> Iterator[str]:
 
 def t_tests(Y: np.ndarray, rng: np.random.Generator, family: np.ndarray | None = None, ends: bool = True) -> FlipTest:
     """What most would write: paired t-tests of all pairs with Holm's correction, in the place of `flip_test`."""
-    nowhere = np.full((Y.shape[1], Y.shape[1]), np.nan)
-    return FlipTest(holm_t(Y), nowhere, nowhere, nowhere)
+    p, nowhere = holm_t(Y), np.full((Y.shape[1], Y.shape[1]), np.nan)
+    return FlipTest(p, p, nowhere, nowhere)
 
 
 def holm_t(Y: np.ndarray) -> np.ndarray:
@@ -249,39 +251,99 @@ def holm_t(Y: np.ndarray) -> np.ndarray:
     return np.minimum(p, p.T)
 
 
-ADDED = ("all equal", "one best, one worst", "one worse by 100 standard deviations", "half and half")
-STRONG: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
-    "normal": lambda rng, shape: rng.normal(10.0, 1.0, shape),
-    "lognormal, sigma 1": lambda rng, shape: rng.lognormal(0, 1.0, shape),
-    "0 or 1": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
-    "three values": lambda rng, shape: rng.integers(0, 3, shape).astype(float),
+def _spread(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    return rng.normal(10.0, 1.0, (n, k))
+
+
+def _unlike(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Half of them lognormal, half normal, all of mean and variance 1."""
+    Y = rng.normal(0.0, 1.0, (n, k))
+    Y[:, : k // 2] = (rng.lognormal(0, 1.0, (n, k // 2)) - np.exp(0.5)) / np.sqrt((math.e - 1) * math.e)
+    return Y
+
+
+def _skewed(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Normal ones, and one of the same mean that is lognormal and has nine times their deviation."""
+    Y = rng.normal(0.0, 1.0, (n, k))
+    Y[:, 0] = 9 * (rng.lognormal(0, 1.5, n) - np.exp(1.125)) / np.sqrt((np.exp(2.25) - 1) * np.exp(2.25))
+    return Y
+
+
+def _one_wide(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Normal ones, and one of the same mean that has 500 times their deviation."""
+    Y = rng.normal(0.0, 1.0, (n, k))
+    Y[:, -1] *= 500
+    return Y
+
+
+def _half(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    Y = _spread(rng, n, k)
+    Y[:, : k // 2] -= 2
+    return Y
+
+
+def _one_best(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    Y = _spread(rng, n, k)
+    Y[:, 0] -= 2
+    return Y
+
+
+def _two_good(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Two good ones that differ by five deviations of their difference, and bad ones that are far noisier."""
+    Y = 0.3 + 0.15 * rng.normal(size=(n, k))
+    Y[:, 0] = 0.1 + 0.0002 * rng.normal(size=n)
+    Y[:, 1] = Y[:, 0] + 0.0015 + 0.0003 * rng.normal(size=n)
+    return Y
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Scores of one kind of board.
+
+    Attributes:
+        draw: Scores of n blocks and k agents.
+        good: How many agents come first that are better than the others, of k.
+        is_symmetric: Whether differences of equal agents are symmetric about 0, as the test has it.
+    """
+
+    draw: Callable[[np.random.Generator, int, int], np.ndarray]
+    good: Callable[[int], int] = lambda _: 0
+    is_symmetric: bool = True
+
+
+KINDS: dict[str, Kind] = {
+    "all equal": Kind(_spread),
+    "one better by two deviations": Kind(_one_best, lambda _: 1),
+    "half better by two deviations": Kind(_half, lambda k: k // 2),
+    "three values": Kind(lambda rng, n, k: rng.integers(0, 3, (n, k)).astype(float)),
+    "ties: 0 or 1": Kind(lambda rng, n, k: rng.integers(0, 2, (n, k)).astype(float)),
+    "lognormal, sigma 1": Kind(lambda rng, n, k: rng.lognormal(0, 1.0, (n, k))),
+    "lognormal, sigma 1.5": Kind(lambda rng, n, k: rng.lognormal(0, 1.5, (n, k))),
+    "two good among bad ones": Kind(_two_good, lambda _: 2),
+    "one of 500 times the deviation": Kind(_one_wide),
+    "half lognormal, half normal": Kind(_unlike, is_symmetric=False),
+    "one skewed, of nine deviations": Kind(_skewed, is_symmetric=False),
 }
 
 
-def strong(
-    name: str, added: str, n: int, k: int, n_boards: int, p_of: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+def told_apart(
+    kind: str, n: int, k: int, n_boards: int, p_of: Callable[[np.ndarray, np.random.Generator], np.ndarray] = pairwise_p
 ) -> Counts:
-    """Boards on which k agents are equal and others are added to them, or half of the k are worse: what is found."""
-    counts = Counts()
-    seed = [n, k, *map(ord, name + added)]
-    for rng in np.random.default_rng(np.random.SeedSequence(seed)).spawn(n_boards):
-        Y = STRONG[name](rng, (n, k))
-        equal = [np.arange(k)]
-        if added == "half and half":
-            Y[:, k // 2 :] += 100.0
-            equal = [np.arange(k // 2), np.arange(k // 2, k)]
-        elif added != "all equal":
-            worst = Y.mean() + 100 * Y.std() if "100" in added else 3.0
-            others = [np.full(n, worst)] if "100" in added else [np.full(n, -1.0), np.full(n, worst)]
-            # A best and a worst agent are constant, and outside of all scores that are drawn but the longest tails.
-            Y = np.column_stack([Y, *others])
-        apart = p_of(Y, rng) < ALPHA
-        counts.add("false", [any(bool(apart[np.ix_(group, group)].any()) for group in equal)])
-        different = np.ones_like(apart)
-        np.fill_diagonal(different, False)
-        for group in equal:
-            different[np.ix_(group, group)] = False
-        counts.add("found", apart[np.triu(different)])
+    """Boards of a kind: whether two equal agents are told apart, and the share of the others' differences found.
+
+    Of two good agents among bad ones the difference that counts is the one between these two.
+    """
+    of, counts = KINDS[kind], Counts()
+    good = of.good(k)
+    for rng in np.random.default_rng(np.random.SeedSequence([n, k, *map(ord, kind)])).spawn(n_boards):
+        apart = p_of(of.draw(rng, n, k), rng) < ALPHA
+        if kind == "two good among bad ones":
+            counts.add("found", [apart[0, 1]])
+            groups = [slice(2, k)]
+        else:
+            counts.add("found", apart[:good, good:].ravel())
+            groups = [slice(0, good), slice(good, k)]
+        counts.add("false", [any(bool(apart[group, group].any()) for group in groups)])
     return counts
 
 
@@ -295,22 +357,34 @@ def effect(share: float, n: int, k: int, n_boards: int, p_of: Callable[..., np.n
     return counts
 
 
-AGENTS = (2, 5, 14, 28, 41)
+AGENTS = (2, 7, 14, 28, 41)
 
 
-def strong_table(n_boards: int) -> Iterator[str]:
-    """Rows in Markdown: false differences among equal agents while others differ, and the least share found of these.
+REPETITIONS = (5, 6, 10, 20, 28)
 
-    With fewer than six repetitions nothing is ever found.
+
+def error_table(n_boards: int) -> Iterator[str]:
+    """Rows in Markdown: boards on which equal agents are told apart, and the share of real differences that is found.
+
+    Then what is asked of the cells in which differences are symmetric, taken together.
     """
-    yield "| scores of equal agents | others | repetitions |" + "".join(f" {k} agents |" for k in AGENTS) + " found |"
-    yield "|---|---|---:|" + "---:|" * (len(AGENTS) + 1)
-    for name, added, n in itertools.product(STRONG, ADDED, (6, 10, 20)):
-        # Many random signs of many pairs take a quarter of a second.
-        every = [strong(name, added, n, k, n_boards // (5 if n * k > 400 else 1), pairwise_p) for k in AGENTS]
-        fewest = min(every, key=lambda one: one.hits["found"] / max(one.of["found"], 1))
-        cells = [name, added, str(n), *(one.text("false") for one in every), fewest.text("found")]
-        yield "| " + " | ".join(cells) + " |"
+    yield "| scores | repetitions |" + "".join(f" {k} agents |" for k in AGENTS) + " found |"
+    yield "|---|---:|" + "---:|" * len(AGENTS) + "---|"
+    cells: list[Counts] = []
+    for kind, n in itertools.product(KINDS, REPETITIONS):
+        every = [told_apart(kind, n, k, n_boards) for k in AGENTS]
+        cells += every if KINDS[kind].is_symmetric else []
+        false = [f"{one.share('false').estimate:.1%}" for one in every]
+        found = [f"{one.share('found').estimate:.0%}" if one.of["found"] else "–" for one in every]
+        told = ", ".join(found) if any(one.of["found"] for one in every) else "–"
+        yield "| " + " | ".join([kind, str(n), *false, told]) + " |"
+    hits = np.array([cell.hits["false"] for cell in cells])
+    low, _ = clopper_pearson(hits, n_boards, 0.05 / len(cells))
+    yield ""
+    yield (
+        f"Symmetric: {len(cells)} cells of {n_boards} boards, mean {hits.mean() / n_boards:.2%}, largest "
+        f"{hits.max() / n_boards:.1%}; {int((low > ALPHA).sum())} whose lower limit (Bonferroni) is above {ALPHA:.0%}."
+    )
 
 
 def effect_table(n_boards: int) -> Iterator[str]:
@@ -334,12 +408,12 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=500, help="Simulated leaderboards of each setting.")
-    parser.add_argument("--only", choices=("equal", "power", "strong", "effect"), help="One of the tables.")
+    parser.add_argument("--only", choices=("equal", "power", "error", "effect"), help="One of the tables.")
     given = parser.parse_args()
     tables: dict[str, Callable[[], Iterator[str]]] = {
         "equal": lambda: false_table(EQUAL + MISSING, given.boards),
         "power": lambda: power_table(SHIFTED, given.boards),
-        "strong": lambda: strong_table(given.boards),
+        "error": lambda: error_table(given.boards),
         "effect": lambda: effect_table(given.boards),
     }
     for name, lines in tables.items():

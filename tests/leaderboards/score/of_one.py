@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leaderboards.score import statistics
-from leaderboards.score.statistics import ALPHA, LEVEL, Interval, flip_test
+from leaderboards.score.statistics import LEVEL, Interval, flip_test
 
 
 def pairwise_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -18,10 +18,3 @@ def quantile_interval(x: np.ndarray, q: float, level: float = LEVEL) -> Interval
 
 def improvement(x: np.ndarray, y: np.ndarray, level: float = LEVEL) -> Interval:
     return statistics.improvements(x, y[None, :], level)[0]
-
-
-def repetitions_needed(
-    difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA, most: int = 100_000
-) -> int | None:
-    (found,) = statistics.repetitions_needed(np.array([difference]), np.array([sd]), np.array([alpha]), power, most)
-    return found

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.leaderboards.score.null_boards import ADDED, STRONG, Setting, simulate, strong, t_tests
-from tests.leaderboards.score.of_one import pairwise_p
+from tests.leaderboards.score.null_boards import KINDS, Setting, simulate, t_tests, told_apart
 
 pytestmark = pytest.mark.slow
 
@@ -49,10 +48,16 @@ def test_a_real_difference_is_found_as_often_as_by_t_tests(monkeypatch: pytest.M
     assert found.estimate > 0.75
 
 
-@pytest.mark.parametrize("k", [5, 14])
-@pytest.mark.parametrize("n", [6, 10])
-@pytest.mark.parametrize("added", ADDED)
-@pytest.mark.parametrize("name", STRONG)
-def test_equal_agents_are_seldom_told_apart_whatever_others_do(name: str, added: str, n: int, k: int) -> None:
-    share = strong(name, added, n, k, 200, pairwise_p).share("false")
+@pytest.mark.parametrize(("n", "k"), [(6, 14), (10, 7)])
+@pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.is_symmetric])
+def test_equal_agents_are_seldom_told_apart_whatever_others_do(kind: str, n: int, k: int) -> None:
+    share = told_apart(kind, n, k, 300).share("false")
     assert share.low <= 0.05, share
+
+
+def test_unlike_shapes_of_equal_means_cost_little_more() -> None:
+    assert told_apart("half lognormal, half normal", 10, 7, 300).share("false").low <= 0.10
+
+
+def test_the_difference_of_two_good_agents_among_bad_ones_is_found() -> None:
+    assert told_apart("two good among bad ones", 10, 7, 200).share("found").estimate >= 0.9

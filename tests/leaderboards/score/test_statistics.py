@@ -26,11 +26,12 @@ from leaderboards.score.statistics import (
     quantile_intervals,
     rank,
     ratio_interval,
+    repetitions_needed,
     score_interval,
     score_intervals,
     stratified_mean,
 )
-from tests.leaderboards.score.of_one import improvement, pairwise_p, quantile_interval, repetitions_needed
+from tests.leaderboards.score.of_one import improvement, pairwise_p, quantile_interval
 
 SAMPLES = hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e3, 1e3))
 
@@ -57,21 +58,19 @@ def test_samples_side_by_side_have_the_intervals_that_each_has_alone(X: np.ndarr
     assert improvements(X[0], X) == [improvement(X[0], x) for x in X]
 
 
-def test_the_repetitions_that_pairs_need_are_those_that_each_needs_alone() -> None:
+@pytest.mark.parametrize("alpha", [1e-9, 0.05])
+def test_the_repetitions_that_pairs_need_are_the_least_that_have_the_power(alpha: float) -> None:
     differences, sds = np.append(rng(40).normal(0, 1, 60), [0.0, 1.0, 1e-9]), np.append(np.full(61, 0.7), [0.0, 1.0])
-    alphas = np.geomspace(1e-12, 0.05, len(sds))
-    alone = [repetitions_needed(difference, sd, alpha=alpha) for difference, sd, alpha in zip(differences, sds, alphas)]
-    assert statistics.repetitions_needed(differences, sds, alphas) == alone
-    assert alone[-3:] == [None, 2, None]
-    for n, difference, sd, alpha in zip(alone[:60], differences, sds, alphas):
+    needed = repetitions_needed(differences, sds, alpha)
+    assert needed[-3:] == [None, LEAST_BLOCKS, None]
+    for n, difference, sd in zip(needed[:60], differences, sds):
         assert n is not None
         powers = [
             1 - scipy.stats.nct(m - 1, math.sqrt(m) * abs(difference) / sd).cdf(scipy.stats.t(m - 1).isf(alpha / 2))
             for m in (n - 1, n)
-            if m > 1
         ]
-        assert powers[-1] >= 0.8 - 1e-9
-        assert len(powers) == 1 or powers[0] < 0.8 + 1e-9
+        assert powers[1] >= 0.8 - 1e-9
+        assert n == LEAST_BLOCKS or powers[0] < 0.8 + 1e-9
 
 
 def test_one_repetition_has_no_interval() -> None:
@@ -84,8 +83,9 @@ def test_p_values_are_the_same_without_intervals() -> None:
     Y = rng(41).normal(size=(12, 9)) + np.arange(9) / 4
     whole, short = flip_test(Y, rng(42)), flip_test(Y, rng(42), ends=False)
     np.testing.assert_array_equal(whole.p, short.p)
+    np.testing.assert_array_equal(whole.p_single, short.p_single)
     assert np.isfinite(whole.low[0, 1])
-    assert np.isnan([short.low[0, 1], short.high[0, 1], short.levels[0, 1]]).all()
+    assert np.isnan([short.low[0, 1], short.high[0, 1]]).all()
 
 
 def test_a_band_is_the_interval_of_each_point() -> None:
@@ -192,8 +192,8 @@ def test_no_regret_has_no_slope() -> None:
 
 def test_the_planner_agrees_with_simulation_and_with_the_textbook() -> None:
     # Cohen (1988): half a standard deviation, 80 % power, two-sided 5 %: 34 pairs.
-    assert repetitions_needed(0.5, 1.0) == 34
-    n = repetitions_needed(-1.0, 1.0, power=0.9)
+    assert repetitions_needed(np.array([0.5]), np.ones(1)) == [34]
+    (n,) = repetitions_needed(np.array([-1.0]), np.ones(1), power=0.9)
     assert n is not None
     x = rng(9).normal(1.0, 1.0, size=(20_000, n))
     share = (scipy.stats.ttest_1samp(x, 0, axis=1).pvalue < 0.05).mean()
@@ -208,15 +208,14 @@ def symmetric(values: list[float], k: int) -> np.ndarray:
     return np.minimum(p, p.T)
 
 
-def stepping_down(Y: np.ndarray, floor: float = 0.1) -> dict[tuple[int, int], float]:
+def stepping_down(Y: np.ndarray) -> dict[tuple[int, int], float]:
     """The definition, word by word: all signs, one pair after the other."""
     n, k = Y.shape
     pairs = list(itertools.combinations(range(k), 2))
     D = {pair: Y[:, pair[0]] - Y[:, pair[1]] for pair in pairs}
-    least = floor * np.median([np.sqrt((d**2).mean()) for d in D.values() if d.any()])
 
     def statistic(d: np.ndarray) -> float:
-        return float(abs(d.mean()) / np.hypot(d.std(ddof=1), least)) if d.any() else 0.0
+        return float(abs(d.sum()) / np.sqrt((d**2).sum())) if d.any() else 0.0
 
     seen = {pair: statistic(d) for pair, d in D.items()}
     flipped = [
@@ -256,31 +255,31 @@ def test_pairs_step_down_as_defined(kind: str) -> None:
         assert p[pair] == p[pair[::-1]] == pytest.approx(expected), pair
 
 
-def test_critical_values_are_quantiles_of_the_largest_under_signs() -> None:
-    """The half-width of an interval over its pair's standard deviation, worked out pattern by pattern."""
-    n, alpha = 8, 0.05
-    Y = rng(7).normal(size=(n, 4)) + np.array([0, 0, 1, 2])
-    pairs = list(itertools.combinations(range(4), 2))
-    D = np.column_stack([Y[:, a] - Y[:, b] for a, b in pairs])
-    floor = 0.01 * float(np.median(np.sqrt((D**2).mean(axis=0)))) ** 2
-    signs = np.array(list(itertools.product([1, -1], repeat=n)))
-    flipped = signs[:, :, None] * D
-    largest = np.abs(flipped.mean(axis=1) / np.sqrt(flipped.var(axis=1, ddof=1) + floor)).max(axis=1)
-    critical = np.sort(largest)[::-1][2 * (math.ceil(alpha * 2 ** (n - 1)) - 1)]  # opposites are as large
-    found = flip_test(Y, rng(3), alpha=alpha)
-    for (a, b), d in zip(pairs, D.T, strict=True):
-        half = critical * math.sqrt(d.var(ddof=1) + floor)
-        assert (found.low[a, b], found.high[a, b]) == pytest.approx((d.mean() - half, d.mean() + half), rel=1e-7)
+def test_an_interval_holds_the_shifts_that_the_test_of_its_pair_does_not_reject() -> None:
+    d = rng(7).normal(0.3, 0.5, 9)
+    signs = np.array(list(itertools.product([1, -1], repeat=9)))
+    found = flip_test(np.column_stack([rng(8).normal(size=(9, 3)) * 100, d, np.zeros(9)]), rng(3))
+
+    def single_p(shift: float) -> float:
+        moved = d - shift
+        return float((np.abs(signs @ moved) >= abs(moved.sum()) - 1e-12).mean())
+
+    low, high = found.low[3, 4], found.high[3, 4]
+    assert (found.low[4, 3], found.high[4, 3]) == (-high, -low)
+    assert found.p_single[3, 4] == found.p_single[4, 3] == single_p(0.0)
+    assert single_p(low + 1e-6) >= 0.05 > single_p(low - 1e-6)
+    assert single_p(high - 1e-6) >= 0.05 > single_p(high + 1e-6)
 
 
-def test_a_pair_next_to_whose_differences_the_floor_is_nothing_has_intervals() -> None:
-    Y = np.zeros((6, 9))
-    Y[:, :8] = rng(8).normal(size=(6, 8)) * 1e-9
-    Y[:, 8] = 1e3  # of which rounding leaves nothing of the floor
-    found = flip_test(Y, rng(3))
-    assert np.isfinite(found.low[~np.eye(9, dtype=bool)]).all()
-    assert found.p[8, 0] == 2.0**-5
-    assert found.low[8, 0] > 0
+def test_bad_rivals_hide_no_difference() -> None:
+    """The worst of the noisy agents once set a floor under the spread of all pairs."""
+    draw = rng(0)
+    A = 0.1 + 0.0002 * draw.normal(size=10)
+    B = A + 0.0015 + 0.0003 * draw.normal(size=10)
+    bad = 0.3 + 0.15 * draw.normal(size=(10, 4))
+    alone, among = flip_test(np.c_[A, B], draw), flip_test(np.c_[A, B, bad, np.ones(10)], draw)
+    assert alone.p[0, 1] == among.p[0, 1] == among.p_single[0, 1] == 2.0**-9
+    assert (alone.low[0, 1], alone.high[0, 1]) == pytest.approx((among.low[0, 1], among.high[0, 1]), rel=1e-9)
 
 
 def test_forty_agents_on_ten_blocks_are_told_apart() -> None:
@@ -305,7 +304,7 @@ def test_other_questions_are_not_recompute() -> None:
     family[1, 0] = True
     alone, among = flip_test(Y, rng(15), family), flip_test(Y, rng(15))
     assert alone.p[0, 1] == flip_test(Y[:, :2], rng(15)).p[0, 1] < among.p[0, 1]
-    assert alone.high[0, 1] - alone.low[0, 1] < among.high[0, 1] - among.low[0, 1]
+    assert (alone.p_single[0, 1], alone.low[0, 1]) == (among.p_single[0, 1], pytest.approx(among.low[0, 1]))
     assert np.isnan(alone.p[0, 2])
     assert np.isnan(alone.low[0, 2])
     assert np.isnan(flip_test(Y, rng(15), np.zeros((12, 12), bool)).p[0, 1])
@@ -330,45 +329,32 @@ def test_the_flip_test_knows_no_unit(exponent: int) -> None:
 
 @given(hnp.arrays(np.float64, (7, 5), elements=st.floats(0, 1)), st.floats(0.02, 0.3))
 @example(np.diag([5.6e-163, 0, 0, 0, 0, 0, 0])[:, :5], 0.25)
-def test_intervals_agree_with_p(Y: np.ndarray, alpha: float) -> None:
+def test_intervals_agree_with_the_p_of_their_pair(Y: np.ndarray, alpha: float) -> None:
     found = flip_test(Y, rng(16), alpha=alpha)
     off = ~np.eye(5, dtype=bool)
-    excludes = ((found.low > 0) | (found.high < 0))[off]
-    assert (found.p[off][excludes] < alpha).all()
+    np.testing.assert_array_equal(((found.low > 0) | (found.high < 0))[off], (found.p_single < alpha)[off])
+    assert (found.p_single <= found.p).all()
     mean = (Y[:, :, None] - Y[:, None, :]).mean(axis=0)
-    np.testing.assert_allclose((found.low + found.high)[off] / 2, mean[off], atol=1e-9)
-    np.testing.assert_allclose(found.low, -found.high.T)
-    single = found.p.min() < alpha  # of the clearest pair both are those of one step
-    assert single == bool(excludes.any())
+    assert ((found.low <= mean + 1e-9) & (mean <= found.high + 1e-9))[off].all()
+    np.testing.assert_array_equal(found.low[off], -found.high.T[off])
 
 
-def test_intervals_hold_together() -> None:
-    """Real differences between skewed scores are in all intervals of a board at once in 95 % of boards."""
+def test_each_interval_holds_its_difference_in_95_percent_of_boards() -> None:
     truth, boards, missed = np.array([0.0, 0.5, 1, 4]), 400, 0
     for board in range(boards):
-        Y = rng(17, board).gamma(4.0, 0.5, (10, 4)) + truth
-        found = flip_test(Y, rng(18, board))
-        low, high = found.low, found.high
-        off = ~np.eye(4, dtype=bool)
-        inside = (low <= truth[:, None] - truth) & (truth[:, None] - truth <= high)
-        missed += not inside[off].all()
+        found = flip_test(rng(17, board).gamma(4.0, 0.5, (10, 4)) + truth, rng(18, board))
+        missed += not found.low[0, 3] <= -4 <= found.high[0, 3]
     assert scipy.stats.binomtest(missed, boards, 0.05, "greater").pvalue > 1e-3
+    assert missed > 0
 
 
-def test_levels_are_those_at_which_students_test_would_find_as_much() -> None:
-    two = flip_test(rng(19).normal(size=(40, 2)), rng(20)).levels[0, 1]
-    assert two == pytest.approx(0.05, rel=0.25)
-    many = flip_test(rng(19).normal(size=(40, 10)), rng(20)).levels[np.triu_indices(10, 1)]
-    assert ((many > 0.05 / 45 / 3) & (many < 0.06)).all()
-    assert flip_test(np.zeros((3, 4)) + np.arange(4), rng(20)).levels[0, 1] == pytest.approx(0.05 / 6)
-
-
-def test_the_planner_speaks_of_the_test_that_it_is_given() -> None:
-    n = repetitions_needed(1.0, 1.0, alpha=0.005)
-    assert n == 18  # 10 at 0.05
-    x = rng(12).normal(1.0, 1.0, size=(20_000, n))
-    share = (scipy.stats.ttest_1samp(x, 0, axis=1).pvalue < 0.005).mean()
-    assert 0.8 - 0.015 < share < 0.84
+def test_as_many_repetitions_as_are_planned_find_the_difference_in_80_percent() -> None:
+    (n,) = repetitions_needed(np.array([1.0]), np.array([1.0]))
+    assert n == 10
+    d = rng(12).normal(1.0, 1.0, size=(4_000, n))
+    signs = statistics.sign_patterns(n, rng(13))
+    share = ((np.abs(d @ signs) >= np.abs(d.sum(axis=1))[:, None]).mean(axis=1) < 0.05).mean()
+    assert 0.78 < share < 0.84
 
 
 def test_a_pair_without_spread_does_not_decide_for_others() -> None:
@@ -384,8 +370,8 @@ def test_a_pair_without_spread_does_not_decide_for_others() -> None:
 def test_few_blocks_tell_nobody_apart(n: int) -> None:
     Y = rng(26).normal(0, 1e-3, (n, 3)) + np.arange(3)
     found = flip_test(Y, rng(27))
-    np.testing.assert_array_equal(found.p, np.ones((3, 3)))
-    assert np.isnan(found.low[0, 1])
+    np.testing.assert_array_equal(found.p[0, 1], 2.0 ** (1 - n))
+    assert (found.low[0, 1], found.high[0, 1]) == (-np.inf, np.inf)
     ranking = rank(Y, found.p)
     assert not ranking.is_told
     assert ranking.marked(1) == "–"
