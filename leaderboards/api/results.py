@@ -81,7 +81,7 @@ class Results:
         return self.store.suite()
 
     def ranking(self, task: str | None = None, by: str = "cumulative_regret") -> pd.DataFrame:
-        """Agents from the best to the worst, by mean rank over all environments or on one of them.
+        """Agents from the best to the worst, over all environments or on one of them: the ranking to cite.
 
         Args:
             task: Name of an environment as on the page; None for all of them.
@@ -90,16 +90,16 @@ class Results:
 
         Returns:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
-            tests leave open, on these environments. Over all environments follow `mean_rank` with its 95 % interval
-            `low` to `high`, `tasks`, on how many environments it rests, then what says more than ranks, and does not
-            depend on who else plays: `score` from 0, one uniform draw, to 100, no regret, with its 95 %
-            interval `score_low` to `score_high` on environments like these; `place`, that of its tie group by the
-            score, see `leaderboards.score.board_scores`; `wins`, the mean share of environments won against each other
-            policy; and the mean final regret on each environment. On one of them come that regret with its interval,
-            `n`, over how many repetitions it is, and the mean `score`: of a ranked agent those repetitions that all
-            ranked agents have finished. Agents that have not come last, without a rank, with all that they have
-            finished. Where not all agents play all environments, ranks are within classes of them: the first column
-            says which, and an agent has a row in each class that it plays.
+            tests leave open. Over all environments they are by the `score` that follows, from 0, one uniform draw, to
+            100, no regret, which does not depend on who else plays, see `leaderboards.score.board_scores`; its 95 %
+            interval `score_low` to `score_high` is on environments like these. Where there is no score, as the optimum
+            is unknown, they are by `mean_rank`. Then come `wins`, the mean share of environments won against each other
+            policy; `mean_rank` with its 95 % interval `low` to `high`, and `tasks`, on how many environments it rests;
+            and the mean final regret on each environment. On one of them come that regret with its interval, `n`, over
+            how many repetitions it is, and the mean `score`: of a ranked agent those repetitions that all ranked agents
+            have finished. Agents that have not come last, without a rank, with all that they have finished. Where not
+            all agents play all environments, ranks are within classes of them: the first column says which, and an
+            agent has a row in each class that it plays.
 
         Raises:
             ValueError: if there is no environment of that name, or `by` is no criterion.
@@ -169,6 +169,27 @@ class Results:
         }
         frames = {other: _differences(summary, rankings, a, other, by) for other in others}
         return frames[b] if isinstance(b, str) else pd.concat(frames, names=["other"])
+
+    def sentence(self, a: str, b: str, by: str = "cumulative_regret") -> str:
+        """What the ranking says of two agents, as text to paste: one sentence a class of environments.
+
+        Args:
+            a: Name of an agent as on the page.
+            b: Name of another one; the order does not matter.
+            by: The criterion, see `ranking`.
+
+        Returns:
+            On how many environments the better one has a higher score, the difference of the mean scores with its 95 %
+            interval, and p over all pairs of agents; "" where they have no scores in common.
+
+        Raises:
+            ValueError: if there is no agent of that name, or `by` is no criterion.
+        """
+        site = self._site(by)
+        for name, agent in (("a", a), ("b", b)):
+            if agent not in site.summary.agents:
+                raise ValueError(f"{name}: no agent {agent!r}; {did_you_mean(agent, site.summary.agents)}")
+        return site.sentence(a, b)
 
     def runs(self) -> pd.DataFrame:
         """One row a run, see `leaderboards.store.store.Store.runs`, with `env` and `agent` named as on the page.
@@ -316,12 +337,17 @@ def _overall(site: Site) -> pd.DataFrame:
 
 
 def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
-    found = site.overall.get(one.name)
+    scores, found = site.scores(one.name), site.overall.get(one.name)
+    columns = ["rank", "best", "worst", "score", "score_low", "score_high", "wins", "mean_rank", "low", "high", "tasks"]
     frame = pd.DataFrame(index=pd.Index(agents, name="agent"))
     if found is not None:
-        frame = frame.join(overall_frame(found)).sort_values("mean_rank", kind="stable")
+        frame = frame.join(overall_frame(found))
         frame["tasks"] = len(found.tasks)
-    frame = frame.join(_scores(site.scores(one.name), agents))
+    if scores is not None:
+        frame = frame.drop(columns=["rank", "best", "worst"], errors="ignore").join(_scores(scores, agents))
+    order = [agent for agent in site.cited_order(one.name) if agent in agents]
+    frame = frame.reindex(index=pd.Index([*order, *(name for name in agents if name not in order)], name="agent"))
+    frame = frame.reindex(columns=columns).astype(dict.fromkeys(columns[:3], "Int64"))
     for task in one.tasks:
         ranking = site.rankings[task]
         metric = site.ranked_by if ranking is None else ranking.metric
@@ -349,14 +375,12 @@ def _on_task(site: Site, task: str) -> pd.DataFrame:
     return frame
 
 
-def _scores(found: BoardScores | None, agents: Sequence[str]) -> pd.DataFrame:
-    """Score, place and wins of those agents that have them."""
-    rows = {}
-    for agent in agents:
-        i = None if found is None else found.row(agent)
-        if found is not None and i is not None:
-            wide, place = found.wide[i], int(found.ranking.group[i]) if found.ranking.is_told else pd.NA
-            rows[agent] = (wide.estimate, wide.low, wide.high, place, float(found.wins[i]))
-    columns = ["score", "score_low", "score_high", "place", "wins"]
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    return frame.astype(dict.fromkeys(columns, np.float64) | {"place": "Int64"})
+def _scores(found: BoardScores, agents: Sequence[str]) -> pd.DataFrame:
+    """Ranks, score and wins of those agents that have them."""
+    rows = {agent: i for agent in agents if (i := found.row(agent)) is not None}
+    ranks = ranks_frame(found.ranking, found.agents).iloc[list(rows.values())].set_axis(list(rows))
+    ranks["score"], ranks["score_low"], ranks["score_high"] = zip(
+        *((found.wide[i].estimate, found.wide[i].low, found.wide[i].high) for i in rows.values())
+    )
+    ranks["wins"] = found.wins[list(rows.values())]
+    return ranks

@@ -100,6 +100,8 @@ def _score_lines(summary: Summary, by: str) -> Iterator[str]:
         yield f"{name}{METRICS[by].title.lower()}, {_counted(n)}, {agents}; {places}"
         yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
         yield from (_score_line(found, agent) for agent in found.ordered)
+        if k > 1:
+            yield f"  {found.sentence(*found.ordered[:2])}"
         if not found.ranking.is_told:
             yield "  too few repetitions for places"
         tied = found.tied_first if found.ranking.is_told and k > 1 else None
@@ -137,25 +139,31 @@ def short_ranking(
     """
     summary = summarise(store, _POINTS, reduced)
     rankings = {task: task_ranking(summary, task) if about.in_suite else None for task, about in summary.tasks.items()}
-    classes = task_classes(summary)
-    for name, found in class_rankings(summary, classes, rankings).items():
-        if (k := len(found.agents)) == 1:
+    classes, aliases = task_classes(summary), alike(summary)
+    by_rank = class_rankings(summary, classes, rankings)
+    for one in classes:
+        found = board_scores(summary, one.tasks, aliases=aliases) or by_rank.get(one.name)
+        if found is None or (k := len(found.agents)) == 1:
             continue
-        of = f"{name}, " if len(classes) > 1 else ""
+        of = f"{one.name}, " if len(classes) > 1 else ""
         yield f"ranking by cumulative regret: {of}{_counted(len(found.tasks))}, {k} agents that played all of it"
+        ranked = [on for task in found.tasks if (on := rankings[task]) is not None]
         shown = [agent for place, agent in enumerate(found.ordered) if place < _SHOWN or agent in also]
         for agent in shown:
             i = found.agents.index(agent)
-            place, rank = found.ranking.marked(int(found.ranking.group[i])), found.mean_rank[i].estimate
-            ranked = [one for task in found.tasks if (one := rankings[task]) is not None]
-            means = [float(one.Y[:, one.agents.index(agent)].mean()) for one in ranked]
-            are_ratios = all(one.metric == "regret_ratio" for one in ranked)
-            ratio = f", regret ratio {np.mean(means):.3f}" if are_ratios else ""
-            yield f"  {place:<4}{agent}  (mean rank {rank:.2f}{ratio})"
+            number = (
+                f"score {found.S[:, i].mean():.1f}"
+                if isinstance(found, BoardScores)
+                else f"mean rank {found.mean_rank[i].estimate:.2f}"
+            )
+            if all(on.metric == "regret_ratio" for on in ranked):
+                means = [float(on.Y[:, on.agents.index(agent)].mean()) for on in ranked]
+                number += f", regret ratio {np.mean(means):.3f}"
+            yield f"  {found.ranking.marked(int(found.ranking.group[i])):<4}{agent}  ({number})"
         if k > len(shown):
             yield f"  and {k - len(shown)} more"
-        if found.caveat:
-            yield f"  {found.caveat}"
+        if found.ranking.caveat:
+            yield f"  {found.ranking.caveat}"
     for agent, ratios in no_better_than_uniform(summary, also if isinstance(store, Joined) else None).items():
         where = ", ".join(f"{task} ({ratio:.2f})" for task, ratio in ratios.items())
         yield f"{agent} ended no better than uniform sampling, by its regret ratio, on {where}"

@@ -30,11 +30,18 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.score.frames import pooled_ranking
-from leaderboards.score.metrics import BEST_SO_FAR
+from leaderboards.score.frames import even_weights, patterns, pooled_ranking
+from leaderboards.score.metrics import BEST_SO_FAR, METRICS
 from leaderboards.score.rankings import RANKED_BY, ranked_on
 from leaderboards.score.scores import AgentScores, Block
-from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, stratified_means
+from leaderboards.score.statistics import (
+    Interval,
+    Ranking,
+    flip_test,
+    levelled,
+    mean_intervals,
+    stratified_means,
+)
 from leaderboards.score.summary import Summary
 
 LEAST_TASKS = 15
@@ -52,6 +59,8 @@ class BoardScores:
         agents: Agents with a score on all of them, k of them; of those that played alike only the first.
         aliases: By such an agent, the others that played like it.
         S: Mean score by task and agent, shape `(E, k)`.
+        strata: What the ranking rests on: the scores on the blocks of each task, shape `(n, k)`, or `S` alone.
+        own: Agents that play in the folder, among those of a board.
         narrow: Mean score of each agent with its interval on these tasks.
         wide: The same with its interval on tasks like these.
         ranking: Places and tie groups.
@@ -67,6 +76,8 @@ class BoardScores:
     agents: tuple[str, ...]
     aliases: Mapping[str, tuple[str, ...]]
     S: Float[np.ndarray, "E k"]
+    strata: Sequence[Float[np.ndarray, "_n k"]]
+    own: Collection[str]
     narrow: tuple[Interval, ...]
     wide: tuple[Interval, ...]
     ranking: Ranking
@@ -100,6 +111,37 @@ class BoardScores:
         """Position of an agent, or of the one that it played like; None if it has no score on all tasks."""
         first = next((name for name, others in self.aliases.items() if agent in others), agent)
         return self.agents.index(first) if first in self.agents else None
+
+    def sentence(self, a: str, b: str) -> str:
+        """What can be said of two agents, in a sentence that can be pasted; "" where one has no score, or both are one.
+
+        The interval is that of the flip test of this pair alone, on what the ranking rests on; p is the ranking's.
+        """
+        rows = {row for row in (self.row(a), self.row(b)) if row is not None}
+        if len(rows) < 2:
+            return ""
+        i, j = sorted(rows, key=lambda row: -self.S[:, row].mean())
+        D = np.concatenate([Y[:, i] - Y[:, j] for Y in self.strata])
+        weights = even_weights([len(Y) for Y in self.strata])
+        test = flip_test(np.column_stack([D, np.zeros(len(D))]), patterns(len(D)), weights=weights)
+        of, scores = len(self.S), levelled(self.S)
+        text = (
+            f"By {METRICS[self.by].title.lower()}, {self.agents[i]} has a higher score than {self.agents[j]} on "
+            f"{int((scores[:, i] > scores[:, j]).sum())} of {of} environment{'s' if of > 1 else ''}; "
+            f"the difference of the mean scores is {self.S[:, i].mean() - self.S[:, j].mean():.1f}"
+        )
+        if not self.ranking.is_told:
+            return f"{text}, of too few repetitions for an interval or a p-value."
+        p, among = self.ranking.p[i, j], self._pairs(i, j)
+        ends = f"{test.low[0, 1]:.1f} to {test.high[0, 1]:.1f}".replace("-", "\N{MINUS SIGN}")
+        return f"{text} (95 %: {ends}, {self.where}), p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} over {among}."
+
+    def _pairs(self, i: int, j: int) -> str:
+        """The pairs that the p-value of two agents is adjusted for, in words."""
+        k, n = len(self.agents), len(self.own)
+        if n in (0, k) or (self.agents[i] in self.own) == (self.agents[j] in self.own):
+            return f"all {k * (k - 1) // 2} pairs of {k} agents" if k > 2 else "this pair alone"
+        return f"the {n * (k - n)} pairs of {n} own agent{'s' if n > 1 else ''} with {k - n} others"
 
 
 def run_scores(scores: AgentScores, by: str) -> Float[np.ndarray, " n"]:
@@ -175,6 +217,7 @@ def board_scores(
     S = np.array([Y.mean(axis=0) for Y in strata])
     is_wide = len(S) >= LEAST_TASKS
     own = {name for name in agents if {name, *known.get(name, ())} & set(summary.own)}
+    rests_on = [S] if is_wide else strata
     return BoardScores(
         by,
         tuple(scored),
@@ -182,9 +225,11 @@ def board_scores(
         agents,
         {name: known[name] for name in agents if name in known},
         S,
+        rests_on,
+        own,
         tuple(map(at_most_100, stratified_means(strata))),
         tuple(map(at_most_100, mean_intervals(S.T))),
-        pooled_ranking([-S] if is_wide else [-Y for Y in strata], agents, own),
+        pooled_ranking([-Y for Y in rests_on], agents, own),
         is_wide,
         wins(S, [summary.agents[name].id for name in agents]),
         sum(map(len, strata)),

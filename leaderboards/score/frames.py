@@ -23,7 +23,6 @@ from jaxtyping import Float
 
 from leaderboards.score import statistics
 from leaderboards.score.statistics import (
-    LEAST_BLOCKS,
     Interval,
     Ranking,
     flip_test,
@@ -65,25 +64,12 @@ class OverallRanking:
         agents: Ranked agents, k of them: those that are ranked on every task.
         mean_rank: Mean over tasks of the mean rank within blocks, one interval an agent.
         ranking: Tie groups from tests of the ranks within blocks.
-        n_blocks: Blocks of all tasks.
     """
 
     tasks: tuple[str, ...]
     agents: tuple[str, ...]
     mean_rank: tuple[Interval, ...]
     ranking: Ranking
-    n_blocks: int
-
-    @property
-    def caveat(self) -> str:
-        """Why there are no places; "" where the test could tell two agents apart."""
-        if self.ranking.is_told:
-            return ""
-        n = self.n_blocks
-        return (
-            f"too few repetitions to tell agents apart: {n} {'has' if n == 1 else 'have'} finished, "
-            f"places begin at {LEAST_BLOCKS}"
-        )
 
     @property
     def ordered(self) -> tuple[str, ...]:
@@ -251,7 +237,6 @@ def overall_ranking(
         agents,
         tuple(stratified_means(strata)),
         pooled_ranking(strata, agents, own),
-        sum(map(len, strata)),
     )
 
 

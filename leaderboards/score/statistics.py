@@ -448,6 +448,14 @@ class Ranking:
         """Whether there were blocks enough to tell agents apart; where not, that all tie means nothing."""
         return self.n >= LEAST_BLOCKS or len(self.group) == 1
 
+    @property
+    def caveat(self) -> str:
+        """Why there are no places; "" where the test could tell two agents apart."""
+        if self.is_told:
+            return ""
+        have = "1 has" if self.n == 1 else f"{self.n} have"
+        return f"too few repetitions to tell agents apart: {have} finished, places begin at {LEAST_BLOCKS}"
+
     def marked(self, rank: int) -> str:
         """The rank of a tie group as text: "2", "2=" where several agents share it, "–" where there are no places."""
         if not self.is_told:

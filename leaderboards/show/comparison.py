@@ -58,7 +58,8 @@ def script_file(site: Site, agent: str) -> str:
 def comparison_data(site: Site, first: str) -> dict[str, Any]:
     """The pairs in the script of one agent, by second agent.
 
-    Each has its table rows, its charts, and the tasks on which the two cannot be compared. The charts have no styles,
+    Each has its table rows, its charts, what can be said of the two over all tasks, and the tasks on which they cannot
+    be compared. The charts have no styles,
     which the page holds for all of them.
     """
     tasks, pairs, seconds = site.summary.tasks, {}, _seconds(site, first)
@@ -74,6 +75,7 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
         drawn = page_json([chart for chart in charts if chart is not None], site.task_styles, _BUDGET, as_digits=False)
         pairs[second] = {
             "rows": _rows(site, found),
+            "said": site.sentence(first, second),
             "chart": {"xs": drawn["xs"], "charts": drawn["charts"]},
             "apart": [task for task in tasks if task not in found],
         }

@@ -116,7 +116,7 @@ def filtered_rankings(site: Site) -> list[Subsets]:
             agents = [name for name in names if not entrants or site.entrant(name) == entrants]
             if agents:
                 key = f"{','.join(map(str, kept))}|{entrants}"
-                subsets[key] = _rows(site, [one.tasks[i] for i in kept], (), agents)
+                subsets[key] = _rows(site, one, [one.tasks[i] for i in kept], agents)
         found.append(subsets)
     return found
 
@@ -202,9 +202,17 @@ def _ranking(site: Site, one: TaskClass) -> dict[str, Any]:
     """The ranking over a class of tasks: a row an agent, the best first, and on what it rests."""
     cards = _cards(site)
     agents = [agent for agent in site.summary.agents if any(_meant(site, task, agent) for task in one.tasks)]
-    basis, rows = _rows(site, one.tasks, one.tasks, agents)
-    rows.sort(key=lambda row: (row.cells[0].sort, row.name))
-    return {"name": one.name, "tasks": [cards[task] for task in one.tasks], "basis": basis, "rows": rows}
+    basis, rows = _rows(site, one, one.tasks, agents, is_whole=True)
+    cited = {agent: i for i, agent in enumerate(site.cited_order(one.name))}
+    rows.sort(key=lambda row: (cited.get(row.name, len(cited)), row.name))
+    placed = site.scores(one.name) is None
+    return {
+        "name": one.name,
+        "tasks": [cards[task] for task in one.tasks],
+        "basis": basis,
+        "rows": rows,
+        "placed": placed,
+    }
 
 
 def _kept(site: Site, one: TaskClass) -> list[tuple[int, ...]]:
@@ -228,28 +236,35 @@ def _meant(site: Site, task: str, agent: str) -> bool:
     return (task, agent) in site.summary.scores or (gap is not None and gap["status"] not in none)
 
 
-def _rows(site: Site, tasks: Sequence[str], shown: Sequence[str], agents: Sequence[str]) -> tuple[str, list[Row]]:
-    """On what the ranks over `tasks` rest, and a row an agent with its scores on `shown`."""
-    found = site.over(tasks, agents)
+def _rows(
+    site: Site, one: TaskClass, tasks: Sequence[str], agents: Sequence[str], is_whole: bool = False
+) -> tuple[str, list[Row]]:
+    """On what the ranks over `tasks` of a class rest, and a row an agent, with its scores on them if they are all.
+
+    Only one ranking of a page has places: these have them where the class has no scores.
+    """
+    found, placed = site.over(tasks, agents), site.scores(one.name) is None
     listed = [task for task in tasks if site.summary.tasks[task].in_suite]
-    rows = [_row(site, name, found, listed, shown) for name in agents]
+    rows = [_row(site, name, found, listed, tasks if is_whole else (), placed) for name in agents]
     if found is None:
         basis = f"No ranks: no two of the {len(agents)} agents have finished the same repetitions of every environment"
         return basis, rows
-    placed, others = len(found.agents), len(agents) - len(found.agents)
+    ranked, others = len(found.agents), len(agents) - len(found.agents)
     what = "environment" if len(listed) == 1 else "environments"
-    basis = f"Ranks rest on {len(listed)} {what} and are of {placed} {'agent' if placed == 1 else 'agents'}"
+    basis = f"Mean ranks rest on {len(listed)} {what} and are of {ranked} {'agent' if ranked == 1 else 'agents'}"
     if others:
         basis += f"; the other {'has' if others == 1 else f'{others} have'} not finished all repetitions of all"
-    return basis + (f"; {found.caveat}" if found.caveat else ""), rows
+    return basis + (f"; {found.ranking.caveat}" if found.ranking.caveat else ""), rows
 
 
-def _row(site: Site, agent: str, found: OverallRanking | None, listed: Sequence[str], shown: Iterable[str]) -> Row:
+def _row(
+    site: Site, agent: str, found: OverallRanking | None, listed: Sequence[str], shown: Iterable[str], placed: bool
+) -> Row:
     scores = [score_cell(site, task, agent, _metric(site, task), ranked=True) for task in shown]
     if found is None or agent not in found.agents:
         ranked = sum((one := site.rankings[task]) is not None and agent in one.agents for task in listed)
         absent = TableCell("", interval=f"ranked on {ranked} of {len(listed)} environments", css="rank")
-        return agent_row(site, agent, [absent, *scores])
+        return agent_row(site, agent, [absent, *scores], place=TableCell(NONE if placed else ""))
     i, k = found.agents.index(agent), len(found.agents)
     mean = found.mean_rank[i]
     # A mean rank lies between 1 and k, whatever the normal approximation says.
@@ -257,7 +272,9 @@ def _row(site: Site, agent: str, found: OverallRanking | None, listed: Sequence[
     drawing = palette.forest(mean, 1, k, site.styles[agent])
     cell = TableCell(f"{mean.estimate:.2f}", mean.estimate, ends, drawing=drawing, css="rank")
     why, link = open_ranks(found.ranking, i), site.comparison_with_best(agent, best=found.ordered)
-    place = place_cell(found.ranking, i, f"ranks that the tests leave open: {why}" if why else "", link)
+    place = TableCell("compare", mean.estimate, link=link) if link else TableCell("")
+    if placed:
+        place = place_cell(found.ranking, i, f"ranks that the tests leave open: {why}" if why else "", link)
     return agent_row(site, agent, [cell, *scores], place=place)
 
 

@@ -51,6 +51,7 @@ class ScoreTab(NamedTuple):
         title: Its name in words.
         meaning: What it says.
         notes: On what the places rest, and what the tasks tell.
+        sentence: What can be said of the first two agents; "" for one task.
         rows: One an agent, the best first: its mean score. Over a class of tasks follow the mean share of tasks won
             against each other policy, and the mean score on tasks of each level of knowledge.
     """
@@ -60,6 +61,7 @@ class ScoreTab(NamedTuple):
     meaning: str
     notes: list[str]
     rows: list[Row]
+    sentence: str = ""
 
 
 class ScoreTable(NamedTuple):
@@ -108,7 +110,8 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
     for by, scores in found.items():
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
         rows = [_row(site, scores, agent, levels, kinds[agent][1], places.get(agent, "")) for agent in scores.ordered]
-        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(site, scores), rows))
+        sentence = scores.sentence(*scores.ordered[:2]) if len(rows) > 1 else ""
+        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(site, scores), rows, sentence))
     return ScoreTable(
         f"scores-{site.classes.index(one)}",
         one.name if len(site.classes) > 1 else "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
@@ -152,6 +153,11 @@ class Site:
         make = functools.partial(board_scores, self.summary, tasks, criterion, aliases=self.aliases)
         return self.once(("scores", name, criterion), make)
 
+    def sentence(self, a: str, b: str) -> str:
+        """What the rankings to cite say of two agents, one sentence a class of tasks in which both have scores."""
+        found = (self.scores(one.name) for one in self.classes)
+        return " ".join(said for scores in found if scores is not None and (said := scores.sentence(a, b)))
+
     def once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """What `make` gives, made once: rankings and tables that several pages show take seconds."""
         if key not in self._made:
@@ -182,13 +188,19 @@ class Site:
         return site
 
     def best_agents(self, task: str | None = None) -> list[str]:
-        """Agents from the best to the worst, by mean score on a task or by mean rank in each class."""
+        """Agents from the best to the worst, by mean score on a task or by the ranking to cite of each class."""
         if task is not None:
             found = self.rankings[task]
             means = {} if found is None else dict(zip(found.agents, found.Y.mean(axis=0)))
             return sorted(self.summary.agents, key=lambda agent: means.get(agent, np.inf))
-        ranked = [agent for over in self.overall.values() for agent in over.ordered]
-        return list(dict.fromkeys([*ranked, *self.summary.agents]))
+        cited = [agent for one in self.classes for agent in self.cited_order(one.name)]
+        return list(dict.fromkeys([*cited, *self.summary.agents]))
+
+    def cited_order(self, name: str) -> list[str]:
+        """Ranked agents of a class of tasks, the best first: by score, and by mean rank those that have none."""
+        scores, over = self.scores(name), self.overall.get(name)
+        scored = () if scores is None else [(agent, *scores.aliases.get(agent, ())) for agent in scores.ordered]
+        return list(dict.fromkeys([*itertools.chain(*scored), *(() if over is None else over.ordered)]))
 
     def legend(self, agents: Iterable[str], tasks: Iterable[str]) -> dict[str, Any]:
         """What a chart of agents needs beside its lines, as JSON values for `static/charts.js`.

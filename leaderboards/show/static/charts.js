@@ -483,6 +483,7 @@
       const shown = rows.filter(([option]) => !task.value || option.value === task.value);
       document.querySelector("#comparison tbody").replaceChildren(...shown.map((row) => comparisonRow(row, names)));
       for (const header of all("#comparison th[aria-sort]")) header.removeAttribute("aria-sort");
+      element("said").textContent = found.said;
       const apart = found.apart.filter((name) => !task.value || name === task.value);
       const note = element("apart");
       note.hidden = !apart.length;

@@ -93,14 +93,14 @@ def test_frames_of_results(tmp_path: Path) -> None:
     runs = found.runs()
     assert set(runs["env"]) == {"waves", "RKHS"}
     ranking = found.ranking()
-    ranks, ends = ["rank", "best", "worst", "mean_rank", "low", "high", "tasks"], ["score_low", "score_high"]
-    assert list(ranking.columns) == [*ranks, "score", *ends, "place", "wins", "waves", "RKHS"]
+    scores, ranks = ["score", "score_low", "score_high", "wins"], ["mean_rank", "low", "high", "tasks"]
+    assert list(ranking.columns) == ["rank", "best", "worst", *scores, *ranks, "waves", "RKHS"]
     assert ranking["score"].max() <= 100
     assert ((ranking["score_low"] <= ranking["score"]) & (ranking["score"] <= ranking["score_high"])).all()
-    assert ranking["place"].isna().all(), "of two repetitions there are no places"
+    assert ranking["rank"].isna().all(), "of two repetitions there are no places"
     assert ranking["wins"].between(0, 1).all()
     assert set(ranking.index) == {"Uniform", "EpsGreedy", "GP-UCB"}
-    assert ranking["mean_rank"].is_monotonic_increasing
+    assert ranking["score"].is_monotonic_decreasing
     assert ranking.loc["Uniform", "waves"] == pytest.approx(1.0), "its own regret ratio"
     on_task = found.ranking("waves")
     assert list(on_task.columns) == ["rank", "best", "worst", "regret_ratio", "low", "high", "n", "score"]

@@ -21,6 +21,8 @@ from leaderboards.score.metrics import best_so_far
 from leaderboards.score.participation import participation, participation_ratio
 from leaderboards.score.rankings import RANKED_BY, task_ranking
 from leaderboards.score.summary import Summary, summarise
+from leaderboards.show.overview import overview_page
+from leaderboards.show.shared import Site
 from leaderboards.store.store import Store
 from leaderboards.verify.verify import other_instance
 from tests.leaderboards.folders import folder, record
@@ -126,7 +128,8 @@ def test_a_task_without_a_scale_is_left_out_by_name(tmp_path: Path) -> None:
 def test_a_folder_without_a_scale_has_empty_columns(tmp_path: Path) -> None:
     folder(tmp_path, envs=(Ref("elsewhere/Env-v0"),), repetitions=6)
     ranking = leaderboards.Results(tmp_path).ranking()
-    assert ranking[["score", "score_low", "score_high", "place", "wins"]].isna().all(axis=None)
+    assert ranking[["score", "score_low", "score_high", "wins"]].isna().all(axis=None)
+    assert ranking["rank"].notna().all(), "by the mean rank"
     assert (
         "Env: the mean gap of an instance is unknown, or 0 as where all arms are equally good"
         in leaderboards.Results(tmp_path).page().read_text()
@@ -134,6 +137,62 @@ def test_a_folder_without_a_scale_has_empty_columns(tmp_path: Path) -> None:
 
 
 # ---- places ----
+
+
+def _scored(tmp_path: Path, regrets: dict[str, list[float]]) -> leaderboards.Results:
+    """A folder of two environments on which agents have these scores by cumulative regret, in per cent of the gap."""
+    store = Store(tmp_path)
+    for env in ("GPBandit/RKHS-v0", "GPBandit/GPSample-v0"):
+        for agent, shares in regrets.items():
+            for repetition, share in enumerate(shares):
+                one = record(Ref(env), Ref(agent), repetition, 20)
+                frame = one.trace.assign(regret=share / 100, inference_regret=share / 100)
+                store.write(replace(one, trace=frame, facts={"optimum": 1.0, MEAN_GAP: 1.0}))
+    return leaderboards.Results(tmp_path)
+
+
+def test_a_page_has_one_ranking_with_places_and_its_sentence(tmp_path: Path) -> None:
+    """Uniform is last in mean score, for one bad repetition, and first in mean rank: its places are by the score."""
+    often, seldom = [10.0] * 9 + [90.0], [12.0, 11.0] * 5
+    results = _scored(tmp_path, {"EpsGreedy": often, "BBKB": seldom})
+    ranking = results.ranking()
+    assert ranking.index.tolist() == ["BBKB", "EpsGreedy"]
+    assert ranking["mean_rank"].tolist() == pytest.approx([1.9, 1.1])
+    assert ranking["rank"].tolist() == [1, 1], "one bad repetition of ten tells nobody apart"
+    site = Site(summarise(results.store))
+    page = overview_page(site)
+    assert [row.place.text for row in page["score_tables"][0].tabs[0].rows] == ["1=", "1="]
+    assert [row.name for row in page["rankings"][0]["rows"]] == ["BBKB", "EpsGreedy"]
+    assert [row.place.text for row in page["rankings"][0]["rows"]] == ["compare", "compare"]
+    assert site.best_agents() == ["BBKB", "EpsGreedy"]
+    clear = _scored(tmp_path / "clear", {"EpsGreedy": [20.0] * 9 + [21.0], "BBKB": seldom})
+    said = clear.sentence("EpsGreedy", "BBKB")
+    # Differences are 8 and 9, five times each, and once a tenth is 10; twenty blocks, and all of one sign.
+    assert said == clear.sentence("BBKB", "EpsGreedy")
+    assert said.startswith("By cumulative regret, BBKB has a higher score than EpsGreedy on 2 of 2 environments; ")
+    assert "the difference of the mean scores is 8.6 (95 %: " in said
+    assert said.endswith(", on these tasks), p < 0.001 over this pair alone.")
+    assert said in clear.page().read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="b: no agent 'BBKP'"):
+        clear.sentence("BBKB", "BBKP")
+
+
+def test_a_sentence_says_which_pairs_its_p_is_adjusted_for(core: Summary) -> None:
+    found = board_scores(core)
+    assert found is not None
+    first, second, *_, last = found.ordered
+    k = len(found.agents)
+    said = found.sentence(last, first)
+    i, j = found.agents.index(first), found.agents.index(last)
+    assert f"{first} has a higher score than {last} on " in said
+    assert "on tasks like these), p < 0.001 over all " in said
+    assert said.endswith(f"over all {k * (k - 1) // 2} pairs of {k} agents.")
+    assert f"is {found.S[:, i].mean() - found.S[:, j].mean():.1f} (95 %" in said
+    own = board_scores(replace(core, own=(second,)))
+    assert own is not None
+    assert own.sentence(first, second).endswith(f"over the {k - 1} pairs of 1 own agent with {k - 1} others.")
+    assert own.sentence(first, last) == said
+    assert found.sentence(first, first) == ""
 
 
 def test_intervals_hold_for_tasks_like_these() -> None:
