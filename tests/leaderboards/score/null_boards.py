@@ -36,6 +36,7 @@ from leaderboards.score.statistics import (
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
 from tests.leaderboards.score.of_one import pairwise_p, quantile_interval
+from tests.leaderboards.score.wide_boards import looks_skewed
 
 TASKS = 3
 MOST_COMPARED = 5  # agents; of more, the paired comparisons would take most of the time
@@ -398,6 +399,19 @@ def effect_table(n_boards: int) -> Iterator[str]:
         yield "| " + " | ".join(cells) + " |"
 
 
+def skew_table(n_boards: int) -> Iterator[str]:
+    """Rows in Markdown: false differences where the skewed one of seven agents looks skewed, and where it does not."""
+    yield "| repetitions | looks skewed | false, of these | false, of the others |"
+    yield "|---:|---:|---:|---:|"
+    for n in (10, 20, 28):
+        rng = np.random.default_rng(n)
+        boards = [_skewed(rng, n, 7) for _ in range(n_boards)]
+        marked = looks_skewed(np.column_stack([Y[:, 0] for Y in boards]))
+        false = np.array([bool((pairwise_p(Y, rng) < ALPHA).any()) for Y in boards])
+        cells = [f"{x.mean():.0%}" for x in (marked, false[marked], false[~marked])]
+        yield "| " + " | ".join([str(n), *cells]) + " |"
+
+
 def _own_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     family = np.zeros((Y.shape[1], Y.shape[1]), bool)
     family[0] = True
@@ -408,13 +422,14 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=500, help="Simulated leaderboards of each setting.")
-    parser.add_argument("--only", choices=("equal", "power", "error", "effect"), help="One of the tables.")
+    parser.add_argument("--only", choices=("equal", "power", "error", "effect", "skew"), help="One of the tables.")
     given = parser.parse_args()
     tables: dict[str, Callable[[], Iterator[str]]] = {
         "equal": lambda: false_table(EQUAL + MISSING, given.boards),
         "power": lambda: power_table(SHIFTED, given.boards),
         "error": lambda: error_table(given.boards),
         "effect": lambda: effect_table(given.boards),
+        "skew": lambda: skew_table(given.boards),
     }
     for name, lines in tables.items():
         if given.only in (None, name):

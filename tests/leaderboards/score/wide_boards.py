@@ -4,7 +4,8 @@
 
 prints the table of `docs/robustness.md`. A board has E tasks with n repetitions; the score of an agent is that of the
 task, plus noise of standard deviation 1 in each repetition. Tasks are drawn anew for each board; the mean over all
-tasks that could be drawn is known, and counted is how often an interval holds it.
+tasks that could be drawn is known, and counted is how often an interval holds it. `--skew` prints how often it does
+where the scores of a board look skewed, and where they do not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ TASKS: dict[str, Draw] = {
     "normal, sd 1": lambda rng, E: rng.standard_normal(E),
     "exponential, sd 1": lambda rng, E: rng.exponential(size=E) - 1.0,
     "one in ten of size 4": lambda rng, E: 4.0 * (rng.random(E) < 0.1) - 0.4,
+    "lognormal, sigma 1": lambda rng, E: rng.lognormal(0, 1, E) - np.exp(0.5),
+    "one in twenty of size 10": lambda rng, E: 10.0 * (rng.random(E) < 0.05) - 0.5,
 }
 """Scores of tasks about their mean, which is 0."""
 
@@ -38,11 +41,40 @@ def coverage(draw: Draw, E: int, n: int, boards: int, rng: np.random.Generator) 
     return float(held[0] / boards), float(held[1] / boards)
 
 
+def looks_skewed(X: np.ndarray, least: float = 1.5) -> np.ndarray:
+    """Whether the sample skewness of each column is at least `least`, up to its sign."""
+    deviations = X - X.mean(axis=0)
+    spread = np.sqrt((deviations**2).mean(axis=0))
+    third = np.divide(np.cbrt((deviations**3).mean(axis=0)), spread, out=np.zeros(X.shape[1]), where=spread > 1e-9)
+    return np.asarray(np.abs(third) ** 3 >= least)
+
+
+def by_skewness(draw: Draw, E: int, boards: int, rng: np.random.Generator, least: float = 1.5) -> tuple[float, ...]:
+    """Share of boards whose E scores look skewed, see `looks_skewed`, and coverage of those and of the others.
+
+    The noise of repetitions is left out.
+    """
+    X = np.stack([draw(rng, E) for _ in range(boards)])
+    marked = looks_skewed(X.T, least)
+    held = np.array([0.0 in mean_interval(x) for x in X])
+    return float(marked.mean()), float(held[marked].mean()), float(held[~marked].mean())
+
+
 def main() -> None:
-    """Print the table."""
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=2_000)
-    boards = parser.parse_args().boards
+    parser.add_argument("--skew", action="store_true")
+    given = parser.parse_args()
+    boards = given.boards
+    if given.skew:
+        print("| scores of tasks | tasks | look skewed | covered, of these | covered, of the others |")  # noqa: T201
+        print("|---|---:|---:|---:|---:|")  # noqa: T201
+        for name, draw in TASKS.items():
+            for E in (17, 28):
+                found = by_skewness(draw, E, 10 * boards, np.random.default_rng(E))
+                print("| " + " | ".join([name, str(E), *(f"{x:.1%}" for x in found)]) + " |")  # noqa: T201
+        return
     print("| scores of tasks | tasks | repetitions | on tasks like these | on these tasks |")  # noqa: T201
     print("|---|---:|---:|---:|---:|")  # noqa: T201
     for name, draw in TASKS.items():
