@@ -228,7 +228,7 @@ def _notes(site: Site, scores: BoardScores) -> list[str]:
     if not scores.ranking.is_told:
         places = "too few repetitions for places"
     elif scores.is_wide:
-        places = f"places on tasks like these {what}"
+        places = f"places on tasks like these {what}; where scores of tasks are very skewed the intervals cover less"
     notes = [places, *participation_of(site.summary, scores).lines(None)]
     notes += [_first(scores.tied_first)] if scores.ranking.is_told else []
     notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]

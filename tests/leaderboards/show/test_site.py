@@ -288,7 +288,9 @@ def test_any_two_agents_are_compared_on_one_page(real: Path, open_page: Open) ->
 @pytest.mark.parametrize("pair", [("GP-BUCB", EVIL), ("GP-BUCB", "Uniform"), ("Uniform", "GP-UCB, narrow")])
 def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: Open, pair: tuple[str, str]) -> None:
     summary = summarise(Store(real))
-    rankings = Site(summary).rankings
+    site = Site(summary)
+    rankings, said = site.rankings, site.sentence(*pair)
+    assert all(name in said for name in pair)
     scripts = [path.read_text() for path in (real / "site" / "compare").iterdir()]
     assert sum(text.count('"rows":') for text in scripts) == 5 * 4 / 2, "each pair once"
     curves = []
@@ -297,6 +299,7 @@ def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: O
         with open_page(real / "site" / "compare.html") as page:
             page.goto(page.url + chosen)
             page.locator("#plot .main-svg").first.wait_for()
+            assert page.locator("#said").inner_text() == said
             for row in page.locator("#comparison tbody tr").all():
                 task = row.locator("th").inner_text()
                 found = compare(summary, task, first, second, rankings[task])
@@ -314,7 +317,10 @@ def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: O
                 ]
                 assert float(cells.nth(1).get_attribute("data-sort")) == pytest.approx(wins.estimate, abs=1e-6)
                 better = first if difference.estimate < 0 else second
-                assert cells.nth(3).inner_text() in (f"{better} is better", "no difference found")
+                for place, p in ((2, found.p_single), (3, found.p)):
+                    assert float(cells.nth(place).get_attribute("data-sort")) == pytest.approx(p, abs=1e-6)
+                assert (found.p_single < 0.05) == (not difference.low <= 0 <= difference.high)
+                assert cells.nth(4).inner_text() == (f"{better} is better" if found.p < 0.05 else "no difference found")
                 middle = float(row.locator(".dot").get_attribute("cx"))
                 assert (middle < 55) == (difference.estimate < 0)
             assert page.evaluate("document.getElementById('plot').layout.yaxis.title.text").count("minus") == 1
