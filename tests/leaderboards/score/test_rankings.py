@@ -177,11 +177,11 @@ def test_too_few_repetitions_for_the_test_over_all_are_named(tmp_path: Path) -> 
     told = "too few repetitions to tell agents apart: 5 have finished, places begin at 6"
     lines = list(short_ranking(alone))
     assert [line for line in lines if told in line]
-    assert [line for line in lines if line.startswith("  –   BBKB  (mean rank ")]
+    assert [line for line in lines if line.startswith("  –   BBKB  (score ")]
     site = Site(summarise(alone))
-    (table,) = overview_page(site)["rankings"]
-    assert told in table["basis"]
-    assert {row.place.text for row in table["rows"]} == {"–"}
+    page = overview_page(site)
+    assert told in page["rankings"][0]["basis"]
+    assert {row.place.text for row in page["score_tables"][0].tabs[0].rows} == {"–"}
     assert Results(alone).ranking()["rank"].isna().all()
     assert site.rank("RKHS", "BBKB") is None
     text = build_page(alone.directory).parent.joinpath("site", "env-rkhs.html").read_text(encoding="utf-8")
@@ -201,7 +201,7 @@ def test_the_overview_ranks_each_class_anew_under_every_filter(summary: Summary)
     site = Site(summary)
     tables = {table["name"]: table for table in overview_page(site)["rankings"]}
     assert [row.name for row in tables["boxes"]["rows"]] == ["UHE-BO", "Portfolio", "Random"]
-    assert tables["boxes"]["basis"] == "Ranks rest on 3 environments and are of 3 agents"
+    assert tables["boxes"]["basis"] == "Mean ranks rest on 3 environments and are of 3 agents"
     assert len(tables["boxes"]["rows"][0].cells) == 4, "the mean rank and a score a task"
     subsets = dict(zip(tables, filtered_rankings(site)))["arms"]
     assert {kept for kept, _, _ in (key.partition("|") for key in subsets)} == {"0,1"}, "both are drawn functions"
@@ -237,8 +237,12 @@ def test_a_filter_that_leaves_some_tasks_of_a_class_ranks_on_those(tmp_path: Pat
     (table,) = overview_page(site)["rankings"]
     (subsets,) = filtered_rankings(site)
     assert [card["about"].name for card in table["tasks"]] == ["Cosines", "RKHS"]
-    assert {row.place.text for row in table["rows"]} == {"1="}, "level over both"
+    assert {row.cells[0].text for row in table["rows"]} == {"1.50"}, "level over both"
     order = [row.name for row in table["rows"]]
-    places = {kept: dict(zip(order, (row.place.text for row in rows))) for kept, (_, rows) in subsets.items()}
-    assert places == {"0,1|": {"A": "1=", "B": "1="}, "0|": {"A": "2", "B": "1"}, "1|": {"A": "1", "B": "2"}}
-    assert subsets["0|"][0] == "Ranks rest on 1 environment and are of 2 agents"
+    ranks = {kept: dict(zip(order, (row.cells[0].text for row in rows))) for kept, (_, rows) in subsets.items()}
+    assert ranks == {
+        "0,1|": {"A": "1.50", "B": "1.50"},
+        "0|": {"A": "2.00", "B": "1.00"},
+        "1|": {"A": "1.00", "B": "2.00"},
+    }
+    assert subsets["0|"][0] == "Mean ranks rest on 1 environment and are of 2 agents"
