@@ -23,11 +23,11 @@ def test_a_share_of_odd_runs(case: Case) -> None:
 
 @pytest.mark.slow
 def test_many_odd_runs() -> None:
-    endings, found, _ = sweep(4_000, 0, OWN)
+    endings, found, _ = sweep(1_500, 0, OWN)
     assert found == {}
     # Most that is refused costs nothing: what is played must be a good part, or the sweep shows nothing.
-    assert endings["done"] > 1_000
-    assert endings["crashed: environment"] > 200
+    assert endings["done"] > 375
+    assert endings["crashed: environment"] > 75
 
 
 @pytest.mark.slow

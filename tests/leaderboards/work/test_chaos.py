@@ -1,4 +1,4 @@
-"""Workers, scheduler and harness are killed while 240 runs are played: each is there once, and is the serial one."""
+"""Workers, scheduler and harness are killed while 120 runs are played: each is there once, and is the serial one."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ if __name__ == "__main__":
 
 
 def chaos_specs() -> list[RunSpec]:
-    return specs_of(Ref(players.path(players.Paused)), "EpsGreedy", "GP-UCB", repetitions=80, horizon=25)
+    return specs_of(Ref(players.path(players.Paused)), "EpsGreedy", "GP-UCB", repetitions=40, horizon=25)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     store = Store(tmp_path_factory.mktemp("serial"))
-    assert run_missing(chaos_specs(), store, SerialExecutor()).ended == {"done": 240}
+    assert run_missing(chaos_specs(), store, SerialExecutor()).ended == {"done": 120}
     return rows(store)
 
 
@@ -128,7 +128,7 @@ def check(store: Store, expected: pd.DataFrame, killed: int) -> None:
 @pytest.fixture
 def paused(tmp_path: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs, of all processes that begin from here on, that take their time until all kills are done."""
-    monkeypatch.setenv("GPBANDIT_TEST_PAUSE", "0.1")  # 200 seconds of one worker, and kills take a quarter of it
+    monkeypatch.setenv("GPBANDIT_TEST_PAUSE", "0.1")  # 100 seconds of two workers, and kills take half of it
     monkeypatch.setenv("GPBANDIT_TEST_UNTIL", str(tmp_path / "all are killed"))
 
 
