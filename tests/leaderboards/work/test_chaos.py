@@ -128,7 +128,7 @@ def check(store: Store, expected: pd.DataFrame, killed: int) -> None:
 @pytest.fixture
 def paused(tmp_path: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs, of all processes that begin from here on, that take their time until all kills are done."""
-    monkeypatch.setenv("GPBANDIT_TEST_PAUSE", "0.1")  # 100 seconds of two workers, and kills take half of it
+    monkeypatch.setenv("GPBANDIT_TEST_PAUSE", "0.2")  # 200 seconds of one worker, and kills take a quarter of it
     monkeypatch.setenv("GPBANDIT_TEST_UNTIL", str(tmp_path / "all are killed"))
 
 
