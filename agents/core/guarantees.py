@@ -18,6 +18,11 @@ if TYPE_CHECKING:  # else every agent's fingerprint would change with the sketch
     from gpbandit_envs.gp.sketch import SketchedArmPosterior
 
 _ROUNDING = 1e-9  # of a noise deviation
+_DEVIATIONS = {
+    "sup": "a mean that is only close to the prior's functions",
+    "corruption": "corrupted feedback",
+    "norm": "a stated norm below the true one",
+}
 
 Assumption = Literal["norm", "prior"]
 """What a width's theorem assumes of the mean function, besides the true kernel and noise: `"norm"`, a known bound on
@@ -115,12 +120,15 @@ class RegretGuarantee:
     """The proven bound on a policy's cumulative regret; `RegretGuarantee()` states none.
 
     Attributes:
-        exponent: Power of t in the bound, logarithms aside; None where it is not known for the kernel.
+        exponent: Power of t in the bound that the theorem has on this problem, logarithms aside; None where it has
+            none, or the power is not known for the kernel.
         bound: Bound on the cumulative regret at `BoundInputs.t`, with the theorem's constants, unit of the reward; None
-            where the problem does not state what it depends on.
+            where the problem does not state what it depends on, or the theorem has no constants.
         theorem: Source of the bound; "" without one.
         tolerates: What the bound holds in spite of, as much of it as the problem states.
         gaussian_noise: Whether it is for Gaussian noise alone, instead of all that is sub-Gaussian.
+        rests_on_band: Whether the theorem applies only where the band of `Agent.predict` is guaranteed, see
+            `guarantee_status`.
     """
 
     exponent: float | None = None
@@ -128,6 +136,7 @@ class RegretGuarantee:
     theorem: str = ""
     tolerates: frozenset[Deviation] = frozenset()
     gaussian_noise: bool = False
+    rests_on_band: bool = False
 
 
 def off_the_model(problem: Problem) -> set[str]:
@@ -154,6 +163,70 @@ def unmet_by_noise(problem: Problem, gaussian: bool) -> str:
             f"it takes the deviation of the noise, {problem.noise_std:.3g}, for its sub-Gaussian constant, which is "
             f"{tails.sub_gaussian:.3g}"
         )
+    return ""
+
+
+def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
+    """Why no theorem guarantees the band on this problem; "" if one does.
+
+    The RKHS widths need a bound on the norm of the mean, or on how near it is to functions of bounded norm, under the
+    stated kernel, which may be a choice where such bounds are certified; the Bayesian ones need a draw from the true
+    prior and Gaussian noise. All need noise that is sub-Gaussian with a known constant. A problem of knowledge
+    `"oracle"` that states no norm bound is a draw from its prior. Of a bound below the problem's nothing is known.
+    """
+    has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
+    if not guarantee.width:
+        return "no width is stated"
+    if guarantee.assumes is None:
+        return "a tuned width has no guarantee"
+    if guarantee.unmet:
+        return guarantee.unmet
+    if problem.time_varying and not guarantee.time_varying:
+        return "the mean changes, and the theorem is for one that stays as it is"
+    if guarantee.time_varying and not problem.time_varying:
+        return "the mean stays as it is, and the policy is told that it drifts"
+    if unmet_noise := unmet_by_noise(problem, guarantee.gaussian_noise):
+        return unmet_noise
+    if problem.knowledge not in ("oracle", "certified") or guarantee.own_model or problem.noise_std is None:
+        return "the kernel and noise it is given are not known to be true"
+    if unmet := sorted(off_the_model(problem) - guarantee.tolerates):
+        return f"its theorem does not allow for {' and '.join(_DEVIATIONS.get(name, name) for name in unmet)}"
+    if guarantee.assumes == "norm":
+        return _norm_status(guarantee, problem, has_norm)
+    if guarantee.assumes == "prior" and (has_norm or problem.knowledge == "certified"):
+        return "the mean is no draw from the prior"
+    return ""
+
+
+def _norm_status(guarantee: BandGuarantee, problem: Problem, has_norm: bool) -> str:
+    """Why the norm bound that the band rests on may be wrong; "" if it is stated and large enough."""
+    if guarantee.doubles_norm:
+        return "the norm of the mean is guessed, and doubled when the data refute the guess"
+    if guarantee.approximations and problem.pairs:
+        return _near_status(guarantee.approximations, problem)
+    if problem.approximations and problem.norm_bound is None:
+        nearest = min(problem.approximations, key=lambda pair: abs(pair.norm - (guarantee.norm_bound or 1.0)))
+        return (
+            f"its theorem asks for a mean of bounded norm; that of the problem is only known to be within "
+            f"{nearest.distance:.3g} of a function of norm {nearest.norm:.3g}"
+        )
+    if not has_norm:
+        return "no bound on the norm of the mean is known"
+    if problem.norm_bound is None:
+        return "the bound on the norm is the policy's own, and the problem states none"
+    if (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
+        return "the bound on the norm that it is given is below the problem's"
+    return ""
+
+
+def _near_status(taken: tuple[Approximation, ...], problem: Problem) -> str:
+    """Which of the pairs that the band rests on the problem does not imply; "" if none."""
+    for pair in taken:
+        if any(stated.implies(pair) for stated in problem.pairs):
+            continue
+        if pair.norm < problem.pairs[0].norm:
+            return "the bound on the norm that it is given is below the problem's"
+        return f"the mean is not known to be within {pair.distance:.3g} of a function of norm {pair.norm:.3g}"
     return ""
 
 

@@ -40,11 +40,12 @@ def proven_exponent(problem: Problem, optimal: bool = False) -> float | None:
 
     `gamma_t = O(t^(d / (2 nu + d)))` for Matern (Vakili et al. 2021), polylogarithmic for SE. In an RKHS, GP-UCB with
     its sketched and batched relatives has `gamma_t sqrt(t)` and elimination (BPE) `sqrt(t gamma_t)`, whose power is
-    also that of the lower bound (Scarlett et al. 2017).
+    also that of the lower bound (Scarlett et al. 2017). On draws from the prior GP-UCB has `sqrt(t gamma_t)` as well,
+    since its width does not grow with the gain. Whether a theorem applies to the problem is not asked here.
 
     Args:
         problem: Its kernel and the dimension of its arms' features count.
-        optimal: Whether the policy is an elimination policy.
+        optimal: Whether the bound is of the order of `sqrt(t gamma_t)`.
     """
     bare = None if problem.kernel is None else problem.kernel.unscaled
     if isinstance(bare, SE):
@@ -82,7 +83,7 @@ def ucb_guarantee(
     if not width:
         return RegretGuarantee()
     problem, kappa2, lam = inputs.problem, inputs.prior_variance, inputs.lam
-    exponent, F = proven_exponent(problem), norm or problem.norm_bound
+    F = norm or problem.norm_bound
     schedule: WidthSchedule
     if F is not None and width == "amm":
         schedule, source = AnalyticMixture(), "Flynn and Reeb (2025), AMM"
@@ -92,7 +93,7 @@ def ucb_guarantee(
         schedule, source = FiniteBayes(), FiniteBayes.theorem
     told_more = problem.initial is not None or settings.initial is not None
     if told_more or (F is None and (problem.knowledge != "oracle" or start)):
-        return RegretGuarantee(exponent)
+        return RegretGuarantee()
     context = WidthContext(
         t=inputs.t,
         n_arms=problem.n_arms,
@@ -104,7 +105,10 @@ def ucb_guarantee(
     )
     bound = gp_ucb_bound(float(inputs.t), schedule(context), inputs.gain, kappa2, lam, ratio)
     bound += 2 * (F or 0.0) * math.sqrt(kappa2) * start
-    return RegretGuarantee(exponent, bound, theorem or source, gaussian_noise=schedule.gaussian_noise)
+    exponent = proven_exponent(problem, optimal=F is None)
+    return RegretGuarantee(
+        exponent, bound, theorem or source, gaussian_noise=schedule.gaussian_noise, rests_on_band=True
+    )
 
 
 def gp_ucb_bound(t: V, width: V, gamma: V, kappa2: float, lam: float, ratio: float = 1.0) -> V:

@@ -88,14 +88,15 @@ class EnlargedUCB(SearchFields, UCBAgent):
         if allowed == 0:
             return inside
         if inside.bound is None:
-            return RegretGuarantee(1.0)
+            return RegretGuarantee()
         # The enlarged part of the width, by the same sum of standard deviations.
         width = self.width_enlargement(allowed, inputs.t, inputs.lam)
         enlarged = gp_ucb_bound(float(inputs.t), width, inputs.gain, inputs.prior_variance, inputs.lam)
         bound = inside.bound + enlarged + self.regret_outside(allowed, inputs.t)
         theorem = f"{inside.theorem}; {self.source}"
         tolerated = self._tolerated(inputs.problem)
-        return RegretGuarantee(self.regret_exponent(inside), bound, theorem, tolerated, inside.gaussian_noise)
+        exponent = self.regret_exponent(inside)
+        return RegretGuarantee(exponent, bound, theorem, tolerated, inside.gaussian_noise, rests_on_band=True)
 
     def regret_outside(self, allowed: float, t: int) -> float:
         """What the bound on the regret of t pulls has besides."""

@@ -13,7 +13,7 @@ from agents.core.gp_settings import Model
 from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.information import greedy_information, largest_gain, most_uncertain
 from agents.core.protocol import Capabilities
-from agents.core.regret_bounds import gain_within_batch, proven_exponent, ucb_guarantee
+from agents.core.regret_bounds import gain_within_batch, ucb_guarantee
 from agents.core.ucb import UCBAgent
 from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.problem import Problem
@@ -97,10 +97,10 @@ class GPBUCB(UCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if max(self.t_init, self.batch_size - 1) > inputs.t:
-            return RegretGuarantee(proven_exponent(inputs.problem))
+            return RegretGuarantee()
         C = gain_within_batch(inputs.gamma, self.batch_size, self.t_init)
         if C > _LARGEST_C or not (self._takes_gain or (self.c or 0.0) >= C):  # its width must grow by exp(C)
-            return RegretGuarantee(proven_exponent(inputs.problem))
+            return RegretGuarantee()
         ratio = exp(C)
         theorem = f"Desautels et al. (2012), Theorem {2 if self.t_init else 1}"
         start = self.t_init + self.n_start

@@ -76,4 +76,4 @@ class GPUCBPE(UCBAgent):
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         if inputs.problem.norm_bound is not None:  # whose bands do not hold the next upper-bound pick in the region
             return RegretGuarantee()
-        return RegretGuarantee(proven_exponent(inputs.problem))
+        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True), rests_on_band=True)

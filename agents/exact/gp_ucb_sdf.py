@@ -12,9 +12,7 @@ from jaxtyping import Float
 
 from agents.core.beliefs import ArmBeliefs
 from agents.core.gp_settings import WidthContext, centred
-from agents.core.guarantees import BoundInputs, RegretGuarantee
 from agents.core.protocol import Actions, Capabilities, Feedback, Pending
-from agents.core.regret_bounds import proven_exponent
 from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule
 from gpbandit_envs.arguments import as_count, as_number, as_truth
@@ -134,6 +132,3 @@ class GPUCBSDF(UCBAgent):
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
         return "its theorem is about the mean times the share of feedback that comes in time"
-
-    def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return RegretGuarantee(proven_exponent(inputs.problem))

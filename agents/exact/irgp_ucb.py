@@ -48,11 +48,10 @@ class IRGPUCB(GPAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem = inputs.problem
-        exponent = proven_exponent(problem, optimal=True)
         if problem.knowledge != "oracle" or problem.norm_bound is not None or self.n_start:
-            return RegretGuarantee(exponent)
+            return RegretGuarantee()
         # E[sum zeta_t^(1/2) sd] <= sqrt(E[sum zeta_t] E[sum var]): half of what two-sided bands need.
         width = sqrt(2 + 2 * log(max(problem.n_arms, 2) / 2))
         bound = 0.5 * gp_ucb_bound(float(inputs.t), width, inputs.gain, inputs.prior_variance, inputs.lam)
         theorem = "Takeno et al. (2023), in expectation over draws of the mean"
-        return RegretGuarantee(exponent, bound, theorem, gaussian_noise=True)
+        return RegretGuarantee(proven_exponent(problem, optimal=True), bound, theorem, gaussian_noise=True)

@@ -212,16 +212,19 @@ class BPE(Elimination):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F = inputs.problem, inputs.problem.norm_bound
-        exponent = proven_exponent(problem, optimal=True)
         # Theorem 1 is about the regret at the horizon, with the batch lengths, the picks and the data of Algorithm 1.
-        other = self.n_batches is not None or self.draws_uniformly or self.keeps_all
-        if F is None or inputs.t != problem.horizon or other:
-            return RegretGuarantee(exponent)
+        if F is None or self.n_batches is not None or self.keeps_all:
+            return RegretGuarantee()
+        exponent, theorem = proven_exponent(problem, optimal=True), "Li and Scarlett (2022), Theorem 1"
+        if self.draws_uniformly:
+            return RegretGuarantee(exponent, theorem="Salgia et al. (2024)", rests_on_band=True)
+        if inputs.t != problem.horizon:
+            return RegretGuarantee(exponent, theorem=theorem, rests_on_band=True)
         sides = self.schedule.sides
         batches, delta = np.array(self.plan_lengths(inputs.t, problem.dim)), self.settings.delta_on(problem)
         A, kappa2 = problem.n_arms, inputs.prior_variance
         bound = bpe_bound(batches, inputs.gamma, F, inputs.noise_std, sides * A, delta, kappa2, inputs.lam)
-        return RegretGuarantee(exponent, bound, "Li and Scarlett (2022), Theorem 1", gaussian_noise=sides == 1)
+        return RegretGuarantee(exponent, bound, theorem, gaussian_noise=sides == 1, rests_on_band=True)
 
     def diagnostics(self) -> Mapping[str, float]:
         return {**super().diagnostics(), "width": self.current_width, "inconsistent": float(self.inconsistent)}

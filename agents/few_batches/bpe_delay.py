@@ -81,7 +81,9 @@ class BPEDelay(BPE):
             super().observe(Feedback(*(part[own] for part in parts)))
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
-        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True))
+        if inputs.problem.norm_bound is None:
+            return RegretGuarantee()
+        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True), rests_on_band=True)
 
 
 def extended_lengths(horizon: int, delay: Delay, delta: float, tail: bool = False) -> list[int]:

@@ -135,8 +135,10 @@ class RGPPE(Elimination):
         return replace(super().band_guarantee(), tolerates=frozenset({"corruption"} if enough else ()))
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
+        if inputs.problem.norm_bound is None:
+            return RegretGuarantee()
         # Theorem 3 has no constants.
-        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True))
+        return RegretGuarantee(proven_exponent(inputs.problem, optimal=True), rests_on_band=True)
 
 
 def rare_switching(

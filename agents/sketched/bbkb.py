@@ -67,16 +67,15 @@ class BBKB(SketchedUCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, lam, F = inputs.problem, inputs.lam, inputs.problem.norm_bound
-        exponent = proven_exponent(problem)
         if F is None or self.settings.own_lam or self.schedule.theorem != _THEOREM:
-            return RegretGuarantee(exponent)
+            return RegretGuarantee()
         if self.min_batch is not None:  # a start of a length that is not known beforehand
-            return RegretGuarantee(exponent)
+            return RegretGuarantee()
         if self._unmet_on(problem, self.schedule, lam, inputs.prior_variance):
-            return RegretGuarantee(exponent)
+            return RegretGuarantee()
         # The leverage scores of t pulls add up to at most this.
         leverage = 2 * variance_constant(inputs.prior_variance, lam) / lam * inputs.gain
         delta = self.settings.delta_on(problem)
         bound = bbkb_bound(float(inputs.t), leverage, F, inputs.noise_std, delta, lam, self.batch_ratio)
         bound += self.n_start * 2 * F * sqrt(inputs.prior_variance)
-        return RegretGuarantee(exponent, bound, _THEOREM)
+        return RegretGuarantee(proven_exponent(problem), bound, _THEOREM, rests_on_band=True)

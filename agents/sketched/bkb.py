@@ -44,18 +44,18 @@ class BKB(SketchedUCBAgent):
 
     def regret_guarantee(self, inputs: BoundInputs) -> RegretGuarantee:
         problem, F, schedule = inputs.problem, inputs.problem.norm_bound, self.schedule
-        exponent = proven_exponent(problem)
         eps = schedule.sketch_eps
         if F is None or inputs.d_eff is None or eps is None or _THEOREM not in schedule.theorem:
-            return RegretGuarantee(exponent)
+            return RegretGuarantee()
         kappa2, lam = inputs.prior_variance, inputs.lam
         if self.settings.own_lam or self._unmet_on(problem, schedule, lam, kappa2):
-            return RegretGuarantee(exponent)
+            return RegretGuarantee()
         # The policy reports the effective dimension of its sketch, which is at least 1 / alpha of the exact one.
         d_eff, delta = (1 + eps) / (1 - eps) * inputs.d_eff, self.settings.delta_on(problem)
         bound = bkb_bound(inputs.t, d_eff, F, inputs.noise_std, delta, kappa2, lam, eps)
         largest = 2 * F * sqrt(kappa2)
         bound += self.n_start * largest
+        exponent = proven_exponent(problem)
         if bound >= inputs.t * largest:  # which holds without a theorem
-            return RegretGuarantee(exponent)
-        return RegretGuarantee(exponent, bound, f"{_THEOREM}, corrected")
+            return RegretGuarantee(exponent, rests_on_band=True)
+        return RegretGuarantee(exponent, bound, f"{_THEOREM}, corrected", rests_on_band=True)

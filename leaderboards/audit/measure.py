@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from agents import BandGuarantee, Sketch
-from agents.core.guarantees import off_the_model, unmet_by_noise
+from agents import Sketch
 from gpbandit_envs.arrays import Array, namespace_of
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.gp.kernel_rows import KernelRows
-from gpbandit_envs.problem import Approximation, Problem
+from gpbandit_envs.problem import Problem
 
 BAND_COLUMNS = ("violations", "required_scaling", "half_width")
 """Arms whose mean is outside the band; the smallest scaling of the band that covers every mean; largest half-width."""
@@ -43,11 +42,6 @@ SKETCH_COLUMNS = (
 """Arms in the dictionary; exact and sketched effective dimension; smallest, median and largest ratio; dictionaries
 drawn. All of them are NaN for an agent without a sketch."""
 
-_DEVIATIONS = {
-    "sup": "a mean that is only close to the prior's functions",
-    "corruption": "corrupted feedback",
-    "norm": "a stated norm below the true one",
-}
 # Where the band has no width the mean may differ by rounding alone.
 _ROUNDING = 1e-9
 # Below this share of the prior variance the exact variance is rounding, and so is a ratio to it.
@@ -98,70 +92,6 @@ def informative(band: tuple[np.ndarray, np.ndarray] | None, f: Float[np.ndarray,
     if band is None:
         return np.nan
     return float((2 * np.asarray(band[1], np.float64) < np.ptp(f)).mean())
-
-
-def guarantee_status(guarantee: BandGuarantee, problem: Problem) -> str:
-    """Why no theorem guarantees the band on this problem; "" if one does.
-
-    The RKHS widths need a bound on the norm of the mean, or on how near it is to functions of bounded norm, under the
-    stated kernel, which may be a choice where such bounds are certified; the Bayesian ones need a draw from the true
-    prior and Gaussian noise. All need noise that is sub-Gaussian with a known constant. A problem of knowledge
-    `"oracle"` that states no norm bound is a draw from its prior. Of a bound below the problem's nothing is known.
-    """
-    has_norm = bool(problem.norm_bound or guarantee.norm_bound or guarantee.doubles_norm)
-    if not guarantee.width:
-        return "no width is stated"
-    if guarantee.assumes is None:
-        return "a tuned width has no guarantee"
-    if guarantee.unmet:
-        return guarantee.unmet
-    if problem.time_varying and not guarantee.time_varying:
-        return "the mean changes, and the theorem is for one that stays as it is"
-    if guarantee.time_varying and not problem.time_varying:
-        return "the mean stays as it is, and the policy is told that it drifts"
-    if unmet_noise := unmet_by_noise(problem, guarantee.gaussian_noise):
-        return unmet_noise
-    if problem.knowledge not in ("oracle", "certified") or guarantee.own_model or problem.noise_std is None:
-        return "the kernel and noise it is given are not known to be true"
-    if unmet := sorted(off_the_model(problem) - guarantee.tolerates):
-        return f"its theorem does not allow for {' and '.join(_DEVIATIONS.get(name, name) for name in unmet)}"
-    if guarantee.assumes == "norm":
-        return _norm_status(guarantee, problem, has_norm)
-    if guarantee.assumes == "prior" and (has_norm or problem.knowledge == "certified"):
-        return "the mean is no draw from the prior"
-    return ""
-
-
-def _norm_status(guarantee: BandGuarantee, problem: Problem, has_norm: bool) -> str:
-    """Why the norm bound that the band rests on may be wrong; "" if it is stated and large enough."""
-    if guarantee.doubles_norm:
-        return "the norm of the mean is guessed, and doubled when the data refute the guess"
-    if guarantee.approximations and problem.pairs:
-        return _near_status(guarantee.approximations, problem)
-    if problem.approximations and problem.norm_bound is None:
-        nearest = min(problem.approximations, key=lambda pair: abs(pair.norm - (guarantee.norm_bound or 1.0)))
-        return (
-            f"its theorem asks for a mean of bounded norm; that of the problem is only known to be within "
-            f"{nearest.distance:.3g} of a function of norm {nearest.norm:.3g}"
-        )
-    if not has_norm:
-        return "no bound on the norm of the mean is known"
-    if problem.norm_bound is None:
-        return "the bound on the norm is the policy's own, and the problem states none"
-    if (guarantee.norm_bound or guarantee.norm_factor * problem.norm_bound) < problem.norm_bound:
-        return "the bound on the norm that it is given is below the problem's"
-    return ""
-
-
-def _near_status(taken: tuple[Approximation, ...], problem: Problem) -> str:
-    """Which of the pairs that the band rests on the problem does not imply; "" if none."""
-    for pair in taken:
-        if any(stated.implies(pair) for stated in problem.pairs):
-            continue
-        if pair.norm < problem.pairs[0].norm:
-            return "the bound on the norm that it is given is below the problem's"
-        return f"the mean is not known to be within {pair.distance:.3g} of a function of norm {pair.norm:.3g}"
-    return ""
 
 
 def sketch_accuracy(sketch: Sketch | None, arms: Int[np.ndarray, " p"]) -> dict[str, float]:

@@ -15,8 +15,9 @@ import pandas as pd
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 from jaxtyping import Float
 
+from agents.core.guarantees import guarantee_status
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.measure import band_violations, guarantee_status, held_bytes, informative, sketch_accuracy
+from leaderboards.audit.measure import band_violations, held_bytes, informative, sketch_accuracy
 from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import IncompatibleError
 from leaderboards.play.record import Text

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from agents import Agent, BoundInputs, RegretGuarantee
-from agents.core.guarantees import off_the_model, unmet_by_noise
+from agents.core.guarantees import guarantee_status, off_the_model, unmet_by_noise
 from agents.core.information import Information, greedy_information, largest_gain
 from gpbandit_envs.problem import Problem
 from leaderboards.score.scores import AgentScores
@@ -31,7 +31,6 @@ from leaderboards.score.summary import Summary
 MOST_PULLS = 1_000
 """Greedy information gain is worked out for so many pulls; measured and proven regret are compared there."""
 
-_FACTORS = {"lengthscale", "noise"}  # of a misspecification, shown beside the bound
 _MOST_KNOWN = 64  # problems whose greedy information is kept: of each a thousand numbers
 _log = logging.getLogger("gpbandit")
 
@@ -113,7 +112,7 @@ def _compare(
     gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
     inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
     measured = score_interval(regret[:, at])
-    return BoundComparison(name, scores.growth, measured, gain, d_eff, _stated(name, agent, inputs))
+    return BoundComparison(name, scores.growth, measured, gain, d_eff, stated_regret(name, agent, inputs, reset=True))
 
 
 def bound_at(agent: Agent, problem: Problem, t: int) -> RegretGuarantee:
@@ -130,7 +129,7 @@ def bound_at(agent: Agent, problem: Problem, t: int) -> RegretGuarantee:
     noise, kappa2 = problem.noise_std, float(problem.kernel.diag(problem.arms).max())
     gamma = largest_gain(_greedy(problem, t, or_more=True).gain[:t], kappa2, noise**2)
     d_eff = agent.diagnostics().get("d_eff")
-    return _stated(type(agent).__name__, agent, BoundInputs(problem, t, gamma, d_eff, kappa2, noise))
+    return stated_regret(type(agent).__name__, agent, BoundInputs(problem, t, gamma, d_eff, kappa2, noise))
 
 
 _known: dict[tuple[str, float, bytes], Information] = {}
@@ -150,16 +149,21 @@ def _greedy(problem: Problem, t: int, or_more: bool = False) -> Information:
     return _known[key]
 
 
-def _stated(name: str, agent: Agent | None, inputs: BoundInputs) -> RegretGuarantee:
-    """The regret bound that the policy states; none if it raises, as third-party agents may."""
-    if agent is None or inputs.problem.time_varying:  # the bounds are for means that stay as they are
+def stated_regret(name: str, agent: Agent | None, inputs: BoundInputs, reset: bool = False) -> RegretGuarantee:
+    """The regret bound that the policy states and that applies here; none if it raises, as third-party agents may."""
+    problem = inputs.problem
+    if agent is None or problem.time_varying:  # the bounds are for means that stay as they are
         return RegretGuarantee()
     try:
         stated = agent.regret_guarantee(inputs)
-        if unmet_by_noise(inputs.problem, stated.gaussian_noise):
-            return RegretGuarantee()
-        allowed_for = off_the_model(inputs.problem) <= stated.tolerates | _FACTORS
-        return stated if allowed_for else RegretGuarantee(stated.exponent)
+        if stated.rests_on_band:
+            if reset:
+                agent.reset(problem, np.random.default_rng(0))
+            applies = not guarantee_status(agent.band_guarantee(), problem)
+        else:
+            is_known = problem.knowledge in ("oracle", "certified") and off_the_model(problem) <= stated.tolerates
+            applies = is_known and not unmet_by_noise(problem, stated.gaussian_noise)
+        return stated if applies else RegretGuarantee()
     except Exception as error:
         _log.warning("%s: regret_guarantee raised %s: %s", name, type(error).__name__, error)
         return RegretGuarantee()

@@ -205,7 +205,6 @@ def _theory(site: Site, task: str) -> dict[str, Any] | None:
     return {
         "problem": None,
         "columns": [(*head, "num", "number") for head in itertools.compress(columns, known)],
-        "true": found.knowledge == "oracle",
         "unmet": found.unmet,
         "t": found.t,
         "gamma": number(float(found.greedy.gain[-1])),

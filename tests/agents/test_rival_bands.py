@@ -11,11 +11,11 @@ import pytest
 
 import agents
 from agents import BoundInputs, Feedback
+from agents.core.guarantees import guarantee_status
 from agents.exact.dual_mixture import SlackMixture
 from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Approximation, InitialData, NoiseTails, Problem
-from leaderboards.audit.measure import guarantee_status
 from tests.agents.play import begun, gram, in_the_ball, noisy, play
 from tests.reference.posterior import dense
 

@@ -10,12 +10,12 @@ import pytest
 
 import agents
 from agents import BoundInputs, Feedback, Pending
+from agents.core.guarantees import guarantee_status
 from agents.few_batches import bpe
 from agents.few_batches.rgp_pe import rare_switching
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import InitialData, NoiseTails, Problem
-from leaderboards.audit.measure import guarantee_status
 from tests.agents.play import begun, features, gram, noisy, play
 from tests.agents.test_faithful import PROBLEMS, T, constants
 from tests.reference import policies

@@ -11,10 +11,10 @@ import pytest
 
 import agents
 from agents import Feedback, Pending
+from agents.core.guarantees import guarantee_status
 from agents.core.widths import InformationGain
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, NoiseTails, Problem
-from leaderboards.audit.measure import guarantee_status
 from leaderboards.play.protocol_checks import incompatibility
 from tests.agents.play import begun
 from tests.reference.posterior import dense

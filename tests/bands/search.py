@@ -26,13 +26,12 @@ from scipy.stats import binomtest
 
 import agents
 from agents import Agent, BoundInputs, Feedback, Pending
-from agents.core.guarantees import off_the_model, unmet_by_noise
+from agents.core.guarantees import guarantee_status, off_the_model, unmet_by_noise
 from agents.core.information import greedy_information, largest_gain
 from agents.sketched.base import least_oversampling
 from gpbandit_envs.gp import SE, Kernel, Matern, Scale
 from gpbandit_envs.noise import ArmNoise, BoundedNoise, GaussianNoise, Noise, StudentTNoise
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.measure import guarantee_status
 
 Means = Literal["ball", "prior", "drifting"]
 Pulls = Literal["worst", "own"]

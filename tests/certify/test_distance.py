@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 import agents
 import gpbandit_envs
+from agents.core.guarantees import guarantee_status
 from gpbandit_envs import certify as package
 from gpbandit_envs.certify import DistanceCertificate, certify, distances, find, table_hash
 from gpbandit_envs.gp import Matern
-from leaderboards.audit.measure import guarantee_status
 from leaderboards.cli.app import app
 
 NORMS = (0.2, 0.5, 1.0, 2.0, 4.0)

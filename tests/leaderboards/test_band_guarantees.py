@@ -11,13 +11,13 @@ import pytest
 
 import agents
 from agents import BandGuarantee, BoundInputs
+from agents.core.guarantees import guarantee_status
 from agents.core.widths import AnalyticMixture, InformationGain, TwoSidedNonAdaptive, WidthContext
 from agents.few_batches.theory import OfflineTheorem
 from agents.sketched.base import least_oversampling
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, NoiseTails, Problem
-from leaderboards.audit.measure import guarantee_status
 from leaderboards.audit.report import audit_band
 
 X = np.linspace(0, 1, 12)[:, None]

@@ -7,6 +7,7 @@ import pytest
 
 import agents
 from agents import Sketch
+from agents.core.guarantees import guarantee_status
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Knowledge, NoiseTails, Problem
@@ -14,7 +15,6 @@ from leaderboards.audit.measure import (
     BAND_COLUMNS,
     SKETCH_COLUMNS,
     band_violations,
-    guarantee_status,
     held_bytes,
     sketch_accuracy,
 )
