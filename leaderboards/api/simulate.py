@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from agents import BandGuarantee
+from agents.core.guarantees import guarantee_status
 from agents.many import VectorAgent, side_by_side, why_alone, why_no_arms
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.arrays import Array, Device, is_out_of_memory
@@ -37,7 +38,7 @@ from gpbandit_envs.envs.episodes import features_of
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.many import at
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.measure import guarantee_status, misses
+from leaderboards.audit.measure import misses
 from leaderboards.play.build import (
     MADE,
     AgentLike,

@@ -93,8 +93,8 @@ def test_frames_of_results(tmp_path: Path) -> None:
     runs = found.runs()
     assert set(runs["env"]) == {"waves", "RKHS"}
     ranking = found.ranking()
-    scores, ranks = ["score", "score_low", "score_high", "wins"], ["mean_rank", "low", "high", "tasks"]
-    assert list(ranking.columns) == ["rank", "best", "worst", *scores, *ranks, "waves", "RKHS"]
+    by_score, by_rank = ["score", "score_low", "score_high", "wins"], ["mean_rank", "low", "high", "tasks"]
+    assert list(ranking.columns) == ["rank", "best", "worst", *by_score, *by_rank, "waves", "RKHS"]
     assert ranking["score"].max() <= 100
     assert ((ranking["score_low"] <= ranking["score"]) & (ranking["score"] <= ranking["score_high"])).all()
     assert ranking["rank"].isna().all(), "of two repetitions there are no places"

@@ -319,6 +319,7 @@ def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: O
                 better = first if difference.estimate < 0 else second
                 for place, p in ((2, found.p_single), (3, found.p)):
                     assert float(cells.nth(place).get_attribute("data-sort")) == pytest.approx(p, abs=1e-6)
+                assert found.p is not None
                 assert (found.p_single < 0.05) == (not difference.low <= 0 <= difference.high)
                 assert cells.nth(4).inner_text() == (f"{better} is better" if found.p < 0.05 else "no difference found")
                 middle = float(row.locator(".dot").get_attribute("cx"))
