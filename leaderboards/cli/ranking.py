@@ -143,12 +143,18 @@ def short_ranking(
     by_rank = class_rankings(summary, classes, rankings)
     for one in classes:
         found = board_scores(summary, one.tasks, aliases=aliases) or by_rank.get(one.name)
-        if found is None or (k := len(found.agents)) == 1:
+        if found is None or len(found.agents) == 1:
             continue
+        same = found.aliases if isinstance(found, BoardScores) else {}
+        k = len(found.agents) + sum(map(len, same.values()))
         of = f"{one.name}, " if len(classes) > 1 else ""
         yield f"ranking by cumulative regret: {of}{_counted(len(found.tasks))}, {k} agents that played all of it"
         ranked = [on for task in found.tasks if (on := rankings[task]) is not None]
-        shown = [agent for place, agent in enumerate(found.ordered) if place < _SHOWN or agent in also]
+        shown = [
+            agent
+            for place, agent in enumerate(found.ordered)
+            if place < _SHOWN or agent in also or any(other in also for other in same.get(agent, ()))
+        ]
         for agent in shown:
             i = found.agents.index(agent)
             number = (
@@ -159,9 +165,10 @@ def short_ranking(
             if all(on.metric == "regret_ratio" for on in ranked):
                 means = [float(on.Y[:, on.agents.index(agent)].mean()) for on in ranked]
                 number += f", regret ratio {np.mean(means):.3f}"
-            yield f"  {found.ranking.marked(int(found.ranking.group[i])):<4}{agent}  ({number})"
-        if k > len(shown):
-            yield f"  and {k - len(shown)} more"
+            names = " = ".join((agent, *same.get(agent, ())))
+            yield f"  {found.ranking.marked(int(found.ranking.group[i])):<4}{names}  ({number})"
+        if k > (told := sum(1 + len(same.get(agent, ())) for agent in shown)):
+            yield f"  and {k - told} more"
         if found.ranking.caveat:
             yield f"  {found.ranking.caveat}"
     for agent, ratios in no_better_than_uniform(summary, also if isinstance(store, Joined) else None).items():
