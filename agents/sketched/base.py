@@ -19,6 +19,7 @@ from agents.core.widths import WidthSchedule
 from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
 from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.arguments import as_word, positive_number
+from gpbandit_envs.arrays import Device
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -33,6 +34,7 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         rng: Draws the dictionaries.
         qbar, draws, resampling: As for `SketchedUCBAgent`.
         max_bytes: Memory for kernel rows; None for no limit.
+        device: Where mean and variance of all arms are; None for the processor.
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
@@ -49,14 +51,15 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         draws: Draws,
         resampling: Resampling,
         max_bytes: int | None,
+        device: Device | None = None,
     ) -> None:
-        self._rng, self._qbar, self._draws, self._max_bytes = rng, qbar, draws, max_bytes
+        self._rng, self._qbar, self._draws, self._max_bytes, self._device = rng, qbar, draws, max_bytes, device
         self.resparsifications, self.n_drawn = 0, 0
         self._coupled = CoupledDraws(problem.n_arms, draws) if resampling == "coupled" else None
         super().__init__(problem, model, data)
 
     def _prior(self) -> SketchedArmPosterior:
-        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._max_bytes)
+        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._max_bytes, self._device)
 
     @property
     def information_gain(self) -> float:
@@ -116,6 +119,8 @@ class SketchedUCBAgent(UCBAgent):
         max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
             every use. None for no limit: about two rows of length A for every arm of the dictionary.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the papers.
+        device: Where the rows of the dictionary and mean and variance of all arms are, such as `"torch:cuda"`; see
+            `gpbandit_envs.arrays.Device`. None for the processor, where the dictionary's own algebra always is.
     """
 
     policy_family = "sketched"
@@ -126,12 +131,14 @@ class SketchedUCBAgent(UCBAgent):
     resampling: Resampling = "fresh"
     max_memory: int | str | None = None
     n_start: int = 1
+    device: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.qbar = positive_number("qbar", self.qbar)
         as_word("draws", self.draws, ("pull", "arm"))
         as_word("resampling", self.resampling, ("fresh", "coupled"))
+        self._device = None if self.device is None else Device(self.device)
         self._max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
@@ -162,7 +169,7 @@ class SketchedUCBAgent(UCBAgent):
         return schedule.unmet_on_sketch(prior_variance, lam)
 
     def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
-        how = self.qbar, self.draws, self.resampling, self._max_bytes
+        how = self.qbar, self.draws, self.resampling, self._max_bytes, self._device
         return SketchedBeliefs(self.problem, self.model, data, self.rng, *how)
 
 
