@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from jaxtyping import Float, Real
 
-from gpbandit_envs.arguments import shown
+from gpbandit_envs.arguments import as_word, shown
 from gpbandit_envs.domain import Dimension, Domain
-from gpbandit_envs.envs.bandit import BanditEnv, BoxEnv, FiniteArmEnv
+from gpbandit_envs.envs.bandit import BanditEnv, BoxEnv, FiniteArmEnv, as_points
 
 ARM = "arm"
 """Name of the one parameter of a problem on arms: the number of the arm, whose order says nothing."""
@@ -75,9 +75,29 @@ class Instance:
         return math.nan if info.get("failed") else float(reward)
 
     def point(self, params: Mapping[str, Any]) -> Float[np.ndarray, " D"]:
-        """The point with these values by the name of the dimension, of choices the choice itself."""
-        named = zip(self.names(), self.domain)
-        return np.array([d.choices.index(params[name]) if d.choices else params[name] for name, d in named], np.float64)
+        """The point with these values by the name of the dimension, of choices the choice itself.
+
+        Raises:
+            TypeError: if a value is no number.
+            ValueError: if it is none of the choices.
+        """
+        found = []
+        for name, d in zip(self.names(), self.domain):
+            value = params[name]
+            if d.choices:
+                value = d.choices.index(as_word(name, value, d.choices))
+            elif not isinstance(value, SupportsFloat):
+                raise TypeError(f"{name}: expected a number, got {shown(value)}")
+            found.append(float(value))
+        return np.array(found)
+
+    def at(self, unit: Sequence[float] | Real[np.ndarray, " d"]) -> Float[np.ndarray, " D"]:
+        """The point of a box that a point of the unit cube stands for.
+
+        Raises:
+            TypeError, ValueError: if it is none, or outside.
+        """
+        return self.domain.values(as_points(unit, (self.domain.dim,))[None])[0]
 
     def names(self) -> list[str]:
         """Names of the dimensions; `x0`, `x1`, ... where they have none, with an underscore where another is so."""

@@ -15,8 +15,8 @@ def ioh_problem(instance: Instance, number: int, noise: bool) -> Any:
     finite, problem = instance.finite, instance.problem
 
     def value(x: np.ndarray) -> float:
-        point = x if finite else instance.domain.values(np.asarray(x)[None])[0]
-        return instance.feedback(point) if noise else float(instance.mean(np.asarray(point)[None])[0])
+        point = np.asarray(x) if finite else instance.at(x)
+        return instance.feedback(point) if noise else float(instance.mean(point[None])[0])
 
     def optimum(_instance: int, _dimension: int) -> Any:
         solution = ioh.IntegerSolution if finite else ioh.RealSolution

@@ -81,6 +81,23 @@ def test_a_point_outside_the_box_is_refused(point: Any, message: str) -> None:
         Instance(BRANIN, 0, {}).mean(point)
 
 
+@pytest.mark.parametrize("x", [[1.5, 0.5], [0.5, -1e-9], [np.nan, 0.5], [np.inf, 0.5]])
+def test_a_point_outside_the_unit_cube_is_refused(x: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"action: expected coordinates in \[0, 1\], got"):
+        Instance(BRANIN, 0, {}).at(x)
+
+
+def test_a_value_that_is_none_of_its_dimension_is_named(mixed: Any) -> None:
+    instance, point = Instance(mixed, 0, {}), {"rate": 0.1, "depth": 2, "base": "b"}
+    assert instance.point(point).tolist() == [0.1, 2, 1]
+    with pytest.raises(ValueError, match="base: expected 'a', 'b' or 'c', got 'd'"):
+        instance.point(point | {"base": "d"})
+    with pytest.raises(TypeError, match="rate: expected a number, got"):
+        instance.point(point | {"rate": "0.1"})
+    with pytest.raises(ValueError, match=r"depth: expected an integer in \[1, 4\], got 9.0"):
+        instance.mean(instance.point(point | {"depth": 9})[None])
+
+
 def test_an_arm_is_a_whole_number() -> None:
     with pytest.raises(ValueError, match=r"arm: expected an integer in \[0, 39\], got 1.5"):
         Instance(RKHS, 0, ARMS).mean([[1.5]])
@@ -213,6 +230,8 @@ def test_ioh() -> None:
     box, quiet = env_of(BRANIN), to_ioh(BRANIN, seed=4, noise=False)
     assert quiet([0.25, 0.5]) == pytest.approx(box.mean(np.array([[0.25, 0.5]]))[0], rel=1e-12)
     assert quiet(quiet.optimum.x) == pytest.approx(box.optimum, rel=1e-9)
+    with pytest.raises(ValueError, match=r"action: expected coordinates in \[0, 1\]"):
+        quiet([1.5, 0.5])
 
 
 @pytest.mark.slow
