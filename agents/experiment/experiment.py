@@ -666,8 +666,7 @@ class Experiment:
         """
         if Path(path).is_dir():
             raise ValueError(f"path: expected a file, got the folder {str(path)!r}")
-        if not as_truth("overwrite", overwrite):
-            file.refuse_loss(Path(path), self._history.events)
+        overwrite = as_truth("overwrite", overwrite)
         first = self.goals[0]
         if len(self.goals) == 1 and first.limit is None:
             goals: dict[str, Any] = {"outcome": first.name, "minimise": first.direction == "min"}
@@ -685,7 +684,7 @@ class Experiment:
             "prior_mean": self.prior_mean,
             "data": [{**each.point, **(each.outcomes or {})} for each in self._history.before],
         }
-        return file.write(Path(path), self._choices, setup, self._history.events)
+        return file.write(Path(path), self._choices, setup, self._history.events, overwrite)
 
     @classmethod
     def load(cls, path: str | Path, agent: str | None = None) -> Experiment:

@@ -12,7 +12,7 @@ from agents.experiment.constraints import Linear, from_spec
 from agents.experiment.parameters import Parameter
 from agents.experiment.region import Region
 from gpbandit_envs.arguments import shown
-from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.atomic import locked, written_whole
 from gpbandit_envs.version import __version__
 
 Event = dict[str, Any]
@@ -29,12 +29,15 @@ _SETUP = {
 _SCHEMAS = (1, 2)  # 2 where there are constraints, goals or fixed values, of which 1 knows nothing
 
 
-def write(path: Path, choices: Region | Candidates, setup: Mapping[str, Any], events: list[Event]) -> Path:
+def write(
+    path: Path, choices: Region | Candidates, setup: Mapping[str, Any], events: list[Event], overwrite: bool
+) -> Path:
     """Write an experiment, whole or not at all: what can be tried, its other arguments, and what came then.
 
     Raises:
         TypeError: if a setting of the policy has no JSON form.
-        OSError: if the file cannot be written.
+        ValueError: unless `overwrite`, as `refuse_loss`.
+        OSError: if the file cannot be read or written.
     """
     given: dict[str, Any] = {"parameters": None, "candidates": None, "log": []}
     new = not isinstance(setup["outcome"], str) or any("fixed" in event for event in events)
@@ -60,8 +63,11 @@ def write(path: Path, choices: Region | Candidates, setup: Mapping[str, Any], ev
         text = json.dumps(content, indent=1, allow_nan=False)
     except TypeError as error:
         raise TypeError(f"agent: expected settings with a JSON form, got {setup['agent'][1]!r} ({error})") from None
-    with written_whole(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    with locked(path.parent):  # no other process writes between the look and the replacement
+        if not overwrite:
+            refuse_loss(path, events)
+        with written_whole(path) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
     return path
 
 

@@ -64,7 +64,8 @@ def to_ioh(env: str | gym.Env[Any, Any], *, seed: int = 0, noise: bool = True, *
     """A task as a problem of IOHexperimenter, to be maximised: an integer problem on arms, a real one on a box.
 
     IOHprofiler has one pair of bounds for all variables, so that a box is the unit cube, as policies play it. Its
-    loggers record what an evaluation returns: with `noise`, the feedback; without, the mean. A point outside is an error.
+    loggers record what an evaluation returns: with `noise`, the feedback; without, the mean. A point outside is an
+    error.
 
     Args:
         env: Id of an environment, or an environment.

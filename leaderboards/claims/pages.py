@@ -228,7 +228,7 @@ def write(made: Reproduction, directory: Path) -> Path:
         "claims.html": _render("claims.html.j2", one=values, title=title, style=style, hues=hues),
     }
     for name, text in texts.items():
-        with written_whole(directory / name) as temporary:
+        with written_whole(directory / name, lasting=False) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return directory / "claims.html"
 

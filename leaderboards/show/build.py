@@ -161,7 +161,7 @@ def _script(name: str, data: Any) -> str:
 
 
 def _write(path: Path, content: bytes) -> Path:
-    with written_whole(path) as temporary:
+    with written_whole(path, lasting=False) as temporary:
         temporary.write_bytes(content)
     return path
 

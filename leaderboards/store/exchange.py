@@ -124,7 +124,7 @@ def pack(directory: Path, archive: Path, *statuses: Status) -> int:
 
         def put(name: str, content: bytes) -> None:
             listed[name] = hashlib.sha256(content).hexdigest()
-            packed.writestr(name, content)
+            packed.writestr(zipfile.ZipInfo(name), content)  # with a fixed date: a clock may have one that it lacks
 
         for rows in store.rows(store.entry(key) for key in sorted(runs)):
             put(rows[0].entry.file, content_of(rows))
@@ -132,7 +132,7 @@ def pack(directory: Path, archive: Path, *statuses: Status) -> int:
             if (directory / name).exists():
                 put(name, (directory / name).read_bytes())
         listing = {"schema": _SCHEMA, "origin": origin().model_dump(), "files": listed}
-        packed.writestr(_LIST, json.dumps(listing, indent=1))
+        packed.writestr(zipfile.ZipInfo(_LIST), json.dumps(listing, indent=1))
     return len(runs)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import StoreError, open_json, read_limited, seal_json, set_aside
-from leaderboards.store.run_file import RunEntry, first_error
+from leaderboards.store.run_file import RunEntry, first_error, now
 from leaderboards.text import visible
 
 MANIFEST = "manifest.json"
@@ -73,14 +72,14 @@ class Provenance:
 
     def add_submitted(self, keys: Iterable[str], archive: str) -> None:
         """Record that these runs were added from `archive`."""
-        self._content["submitted"] |= {key: {"archive": visible(archive), "added": time.time()} for key in keys}
+        self._content["submitted"] |= {key: {"archive": visible(archive), "added": now()} for key in keys}
         self._write()
 
     def add_verified(self, runs: Iterable[RunEntry]) -> None:
         """Record that these records were verified."""
-        now = time.time()
+        when = now()
         self._content["verified"] |= {
-            run.key: {"when": now, "file": run.file, "finished": run.finished} for run in runs
+            run.key: {"when": when, "file": run.file, "finished": run.finished} for run in runs
         }
         self._write()
 

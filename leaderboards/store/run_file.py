@@ -180,6 +180,11 @@ class Row:
     trace: pd.DataFrame | None = None
 
 
+def now() -> float:
+    """Seconds since 1970, as a record states them: of a clock that is far off, the nearest that a date exists for."""
+    return min(max(time.time(), 0.0), _LATEST)
+
+
 def row_of(record: RunRecord) -> Row:
     """The row of a run that was played here, now."""
     entry = RunEntry(
@@ -191,7 +196,7 @@ def row_of(record: RunRecord) -> Row:
         seconds=record.seconds,
         tries=record.tries,
         resumed=record.resumed,
-        finished=time.time(),
+        finished=now(),
         seeds={"root": record.spec.seed, "env": env_seed(record.spec)},
         facts=record.facts,
         data=record.data,

@@ -118,6 +118,8 @@ class Checkpoint:
             _log.warning("this run cannot be saved while it runs: %s", error)
             self._pause = float("inf")
             return
+        if not self.path.parents[1].is_dir():
+            return  # the results folder has been moved, and is not to be made anew
         try:
             with written_whole(self.path) as temporary:
                 temporary.write_bytes(sign(pickled))

@@ -7,6 +7,7 @@ again is decided in `leaderboards.work.schedule`.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import sys
@@ -23,6 +24,9 @@ from gpbandit_envs.arguments import as_count
 from leaderboards.play.processor import ONE_THREAD, portable_environment
 from leaderboards.play.record import RunRecord
 from leaderboards.work.jobs import DEFAULT_LIMITS, Job, Limits, can_interrupt, play_job
+
+# What `sem_open` says where /dev/shm is full, read-only, closed to this user or not there.
+_NO_SHARED_MEMORY = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOSYS)
 
 EXECUTORS = ("serial", "local", "dask")
 
@@ -121,7 +125,7 @@ class LocalExecutor(Executor):
         while True:
             pool = self._idle.pop() if self._idle else process_pool(1, self._code, self._portable)
             try:
-                self._running[pool.submit(play_job, job)] = (pool, job)
+                self._running[_submitted(pool, play_job, job)] = (pool, job)
                 return
             except (BrokenProcessPool, ShutdownExecutorError):  # killed while it was idle
                 pool.shutdown(kill_workers=True)
@@ -241,7 +245,7 @@ def in_processes(function: Callable[[T], R], items: Sequence[T], workers: int, d
 
     pool = process_pool(min(workers, max(len(items), 1)))
     try:
-        for future in as_completed([pool.submit(function, item) for item in items]):
+        for future in as_completed([_submitted(pool, function, item) for item in items]):
             yield future.result()
     except BrokenProcessPool:
         raise ExecutorError(
@@ -250,6 +254,32 @@ def in_processes(function: Callable[[T], R], items: Sequence[T], workers: int, d
         ) from None
     finally:
         pool.shutdown(kill_workers=True)  # also after an interrupt: no worker goes on
+
+
+def _submitted(pool: Any, function: Callable[[T], R], item: T) -> Future[R]:
+    """What will come of a function in a pool, whose worker starts now if there is none.
+
+    Raises:
+        ExecutorError: if it cannot be started.
+    """
+    masks = hasattr(signal, "pthread_sigmask")
+    # A worker inherits it: Ctrl-C would end one that is not yet prepared with a traceback. This process hears of it
+    # when the worker has been started.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
+    try:
+        future: Future[R] = pool.submit(function, item)
+        return future
+    except OSError as error:
+        shared = error.errno in _NO_SHARED_MEMORY
+        needs = "a lock in shared memory, /dev/shm," if shared else "more than the system gives"
+        remedy = "make room there or make it writable" if shared else "end other processes"
+        raise ExecutorError(
+            f"a worker process cannot be started: it needs {needs} ({error.strerror or error}): {remedy}, then give "
+            "the same command again, or give it with --workers 1, which plays in this process"
+        ) from None
+    finally:
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_tracker() -> None:

@@ -29,7 +29,7 @@ from leaderboards.play.protocol_checks import RunTimeout
 from leaderboards.play.record import RunRecord, Watcher
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
-from leaderboards.store.store import Store
+from leaderboards.store.store import Store, StoreError
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
 
 TRIES = 3
@@ -122,13 +122,14 @@ def play_job(job: Job) -> list[RunRecord]:
 
     Raises:
         OSError: if results cannot be written.
+        StoreError: if the folder is no longer where it was.
     """
     load_plugins()
     register(*job.registered)
     store = Store(job.directory)
     ended: list[RunRecord] = []
     finished: list[RunRecord] = []
-    job.progress.parent.mkdir(parents=True, exist_ok=True)
+    check_there(store, job.progress.parent)
     with one_blas_thread(), job.progress.open("w") as progress:
         last_flush = perf_counter()
         for spec in job.specs:
@@ -138,9 +139,9 @@ def play_job(job: Job) -> list[RunRecord]:
             finished.append(record)
             ended.append(RunRecord(spec, record.status, reason=record.reason, seconds=record.seconds))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
-                _flush(store, finished)
+                _flush(store, finished, job)
                 last_flush = perf_counter()
-        _flush(store, finished)
+        _flush(store, finished, job)
     job.progress.unlink(missing_ok=True)
     return ended
 
@@ -172,8 +173,22 @@ def _memory_limit(limits: Limits) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def _flush(store: Store, finished: list[RunRecord]) -> None:
+def check_there(store: Store, scratch: Path) -> None:
+    """Raise unless a results folder is where it was when its runs began, with its folder for what is in progress.
+
+    Raises:
+        StoreError: if it was moved or removed, or another is in its place: runs would go on in a new one.
+    """
+    if not (scratch.is_dir() and store.runs_directory.is_dir()):
+        raise StoreError(
+            f"{store.directory} was moved, renamed or removed while runs were written to it: those that had ended are "
+            "where it is now; move it back and give the same command again, which plays the others"
+        )
+
+
+def _flush(store: Store, finished: list[RunRecord], job: Job) -> None:
     """Write what is finished; only then are its checkpoints needed no more."""
+    check_there(store, job.progress.parent)
     if finished:
         store.write(*finished)
     for record in finished:

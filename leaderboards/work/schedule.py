@@ -20,7 +20,7 @@ from leaderboards.play.suite import Suite, SuiteError, build_environments_once, 
 from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.text import duration
 from leaderboards.work.executors import Executor, Workforce
-from leaderboards.work.jobs import TRIES, Job, read_progress, registrations
+from leaderboards.work.jobs import TRIES, Job, check_there, read_progress, registrations
 
 _JOB_SECONDS = 1.0
 _LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
@@ -125,11 +125,12 @@ def run_missing(
 
     Raises:
         OSError: if results cannot be written.
+        StoreError: if the folder is moved or removed meanwhile.
     """
     specs = list(specs)
     todo = missing(specs, store, retry_failed)
     report = RunReport(len(specs) - len(todo))
-    store.root.mkdir(parents=True, exist_ok=True)
+    store.runs_directory.mkdir(parents=True, exist_ok=True)
     progress = _Progress(len(specs), report, console)
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=store.root) as scratch:
         folders = None if isolated_from is None else tuple(isolated_from)
@@ -137,6 +138,7 @@ def run_missing(
         for record in schedule.play():
             report.add(record)
             progress.show(schedule)
+        check_there(store, Path(scratch))
     store.write_cache()
     return report
 
@@ -358,6 +360,7 @@ class _Schedule:
                     continue
                 reason = f"its worker process died, {TRIES} times out of {TRIES}"
                 ended.append(RunRecord(spec, "crashed", reason=reason, tries=TRIES))
+            check_there(self._store, self._scratch)
             self._store.write(ended[-1])
         return ended
 

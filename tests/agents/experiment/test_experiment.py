@@ -7,6 +7,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -684,6 +686,21 @@ def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
 
 
 class TestFilesOfOthers:
+    def test_no_save_that_returned_is_lost_to_another(self, tmp_path: Path) -> None:
+        path = Experiment({"x": (0, 1)}, "Random").save(tmp_path / "lab.json")
+
+        def told(i: int) -> None:
+            while True:
+                lab = Experiment.load(path)
+                lab.tell({"x": i / 40}, float(i))
+                with suppress(ValueError):  # another was first
+                    lab.save(path)
+                    return
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(told, range(40)))
+        assert set(Experiment.load(path).results()["outcome"]) == set(range(40))
+
     def test_what_another_notebook_saved_is_not_lost(self, tmp_path: Path) -> None:
         path, lab = tmp_path / "lab.json", Experiment({"t": (20, 120)}, QUICK)
         one, other, *_ = lab.ask(4)

@@ -156,6 +156,18 @@ def test_files_of_before_1980_are_packed(tmp_path: Path) -> None:
     assert add(tmp_path / "x.zip", tmp_path / "added").runs == 3
 
 
+@pytest.mark.parametrize("seconds", [-1e9, 0.0, 4.4e9, 1e12], ids=["1938", "1970", "2109", "33658"])
+def test_a_clock_that_is_far_off_stops_nothing(tmp_path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: seconds)
+    store = played(tmp_path / "r", specs(1))
+    assert pack(store.directory, tmp_path / "x.zip") == 3
+    assert add(tmp_path / "x.zip", tmp_path / "added").runs == 3
+    added = Store(tmp_path / "added")
+    added.mark_verified(added.keys())
+    assert set(Store(tmp_path / "added").runs()["standing"]) == {"verified"}
+    assert added.runs()["finished"].between(0, 253_402_300_799).all()
+
+
 def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
     pack(theirs.directory, tmp_path / "x.zip")

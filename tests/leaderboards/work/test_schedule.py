@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
+import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -19,8 +23,9 @@ from leaderboards.api.run_suite import run_suite
 from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.store.store import Store
-from leaderboards.work.executors import Executor, LocalExecutor, SerialExecutor, Workforce
+from leaderboards.store.store import Store, StoreError
+from leaderboards.work import executors
+from leaderboards.work.executors import Executor, ExecutorError, LocalExecutor, SerialExecutor, Workforce
 from leaderboards.work.jobs import Limits, read_progress
 from leaderboards.work.schedule import missing, run_missing
 from tests.leaderboards.folders import stacked
@@ -98,6 +103,84 @@ def test_a_second_call_does_only_what_is_missing(tmp_path: Path, reference: Stor
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in before.items())
     assert run_missing(specs, store, SerialExecutor()).ended == {}
     pd.testing.assert_frame_equal(rows(store), rows(reference), check_exact=True)
+
+
+class _Disturbed(SerialExecutor):
+    """Something happens to the results folder after the first job."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__()
+        self._happens: Callable[[], object] | None = happens
+
+    def collect(self, timeout: float) -> list[Any]:
+        ended = super().collect(timeout)
+        if self._happens is not None:
+            self._happens()
+            self._happens = None
+        return ended
+
+
+@pytest.mark.parametrize("what", ["moved", "removed", "replaced", "runs moved"])
+def test_a_folder_that_is_moved_meanwhile_is_not_made_anew(tmp_path: Path, what: str) -> None:
+    folder, elsewhere = tmp_path / "r", tmp_path / "elsewhere"
+
+    def happens() -> None:
+        if what == "removed":
+            shutil.rmtree(folder)
+        else:
+            (folder / "runs" if what == "runs moved" else folder).rename(elsewhere)
+        if what == "replaced":
+            (folder / "runs").mkdir(parents=True)
+
+    with pytest.raises(StoreError, match=r"r was moved, renamed or removed while runs were written to it: those that"):
+        run_missing(specs_of("Uniform", repetitions=2, horizon=5), Store(folder), _Disturbed(happens))
+    assert not Store(folder).keys()
+    if what in ("moved", "replaced"):
+        assert len(Store(elsewhere).done_keys()) == 1
+
+
+class _Pool:
+    """A pool of processes that cannot have one, and says which signals wait."""
+
+    def __init__(self, number: int = 0) -> None:
+        self.number, self.blocked = number, set[int]()
+
+    def submit(self, *_: Any) -> Future[Any]:
+        self.blocked = set(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+        if self.number:
+            raise OSError(self.number, os.strerror(self.number))
+        return Future()
+
+    def shutdown(self, **_: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, r"needs a lock in shared memory, /dev/shm, \(No space left on device\): make room there"),
+        (errno.EROFS, r"needs a lock in shared memory, /dev/shm, \(Read-only file system\)"),
+        (errno.EACCES, r"needs a lock in shared memory, /dev/shm, \(Permission denied\)"),
+        (errno.EAGAIN, r"needs more than the system gives \(Resource temporarily unavailable\): end other processes"),
+        (errno.EMFILE, r"needs more than the system gives \(Too many open files\)"),
+    ],
+)
+def test_a_worker_that_cannot_be_started_is_told_from_the_folder(
+    tmp_path: Path, number: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "process_pool", lambda *_: _Pool(number))
+    with closing(LocalExecutor(2)) as executor, pytest.raises(ExecutorError, match=said):
+        run_missing(specs_of("Uniform"), Store(tmp_path), executor)
+    with pytest.raises(ExecutorError, match=said):
+        list(executors.in_processes(str, [1, 2], 2, "counts"))
+
+
+def test_ctrl_c_waits_while_a_worker_starts() -> None:
+    """A new process inherits what waits: Ctrl-C ended one that was not prepared yet with a traceback."""
+    pool = _Pool()
+    executors._submitted(pool, str, 1)
+    assert signal.SIGINT in pool.blocked
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_short_runs_share_files(tmp_path: Path, local: LocalExecutor) -> None:
