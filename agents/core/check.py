@@ -32,6 +32,7 @@ from gpbandit_envs.problem import Problem
 _LOOK_SECONDS = 0.5  # between looks at the call that the agent is in
 _SAY_SECONDS = 30.0
 _AROUND = ("agents.core.protocol", "jaxtyping._decorator")  # checks around an agent's own call
+_LEAST_HORIZON = 10  # of which all clauses see something
 _DELAY, _BATCH = 3, 3
 _SHARE = 0.4
 _SEVERAL, _BOX = "twelve arms", "box"
@@ -70,7 +71,7 @@ def check_agent(
             or `"module:Class"`.
         horizon: Evaluations to play on each problem.
         show: Takes a line for each problem as soon as it is passed, one for every 30 s that the agent spends in one
-            call, and one at the end; None for no such lines.
+            call, one at the end, and after 30 s in all how to shorten the check; None for no such lines.
         call_seconds: Seconds that one call of the agent may take.
 
     Raises:
@@ -80,7 +81,9 @@ def check_agent(
     positive_number("call_seconds", call_seconds)
     make = _maker(agent)
     show = str if show is None else show
-    _watched(lambda: _check(make, horizon, show), call_seconds, show)
+    shorter = max(_LEAST_HORIZON, horizon // 4)
+    hint = f"horizon={shorter} plays fewer evaluations on each problem, and checks the same clauses"
+    _watched(lambda: _check(make, horizon, show), call_seconds, show, hint if shorter < horizon else "")
 
 
 def _check(make: Callable[[], Agent], horizon: int, show: Callable[[str], object]) -> None:
@@ -121,8 +124,11 @@ def _check(make: Callable[[], Agent], horizon: int, show: Callable[[str], object
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
 
 
-def _watched(work: Callable[[], None], seconds: float, show: Callable[[str], object]) -> None:
-    """Do `work` in a thread, and say which call it has been in for long; no call may take more than `seconds`."""
+def _watched(work: Callable[[], None], seconds: float, show: Callable[[str], object], hint: str = "") -> None:
+    """Do `work` in a thread, and say which call it has been in for long; no call may take more than `seconds`.
+
+    `hint` says once how to shorten work that takes long, and where a call took too long.
+    """
     raised: list[BaseException] = []
 
     def catch() -> None:
@@ -135,18 +141,24 @@ def _watched(work: Callable[[], None], seconds: float, show: Callable[[str], obj
     thread.start()
     assert thread.ident is not None
     last, since, said = None, time.monotonic(), 0
+    begun, hinted = since, not hint
     try:
         while True:
             thread.join(min(_LOOK_SECONDS, seconds))
             if not thread.is_alive():
                 break
+            if not hinted and time.monotonic() - begun >= _SAY_SECONDS:
+                hinted = True
+                show(f"it has been checked for {_SAY_SECONDS:.0f} s; {hint}")
             call = _call_of(thread.ident)
             if call is not last or call is None:
                 last, since, said = call, time.monotonic(), 0
                 continue
             taken = time.monotonic() - since
             if taken >= seconds:
-                raise AgentCheckError(f"time: it has been in {_named(call)} for {taken:.0f} s, and did not return")
+                raise AgentCheckError(
+                    f"time: it has been in {_named(call)} for {taken:.0f} s, and did not return{hint and f'; {hint}'}"
+                )
             if taken >= _SAY_SECONDS * (said + 1):
                 said += 1
                 show(f"it has been in {_named(call)} for {taken:.0f} s")

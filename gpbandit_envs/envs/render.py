@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COLUMNS = 72
+_TICKS = 6
 _SIZE = (9.6, 4.0)  # inches at 100 dots each
 _INK, _MEAN, _PULL, _BEST = "#2b2b2b", "#4c72b0", "#dd8452", "#55a868"
 
@@ -161,9 +162,12 @@ def _draw_function(axes: Any, picture: Picture) -> None:
     if dim == 1:
         order = np.argsort(picture.points[:, 0])
         axes.plot(picture.points[order, 0], picture.mean[order], color=_MEAN, label="mean")
+        if picture.indices is not None:  # an action is an index
+            ticks = order[np.unique(np.linspace(0, len(order) - 1, _TICKS).round().astype(int))]
+            axes.set_xticks(picture.points[ticks, 0], labels=ticks.tolist())
         axes.plot(picture.pulled[:, 0], picture.rewards, ".", color=_PULL, alpha=0.5, label="feedback")
         axes.axvline(best[0], color=_BEST, linestyle=":", label="best arm")
-        axes.set(xlabel="arm", ylabel="reward")
+        axes.set(xlabel="action" if picture.indices is None else "arm, by its index", ylabel="reward")
         axes.legend(loc="best", frameon=False, fontsize="small")
     elif dim == 2:
         shown = axes.scatter(*picture.points.T, c=picture.mean, s=20, marker="s", cmap="viridis")
@@ -171,6 +175,8 @@ def _draw_function(axes: Any, picture: Picture) -> None:
         where, counts = np.unique(picture.pulled, axis=0, return_counts=True)
         axes.scatter(*where.T, s=12 * np.sqrt(counts), facecolors="none", edgecolors=_PULL)
         axes.plot(*best, "*", color="white", markeredgecolor=_INK, markersize=11)
+        if picture.indices is not None:
+            axes.set_title(f"best arm: {int(np.argmax(picture.mean))}", fontsize="medium")
     else:
         order = np.sort(picture.mean)[::-1]
         axes.plot(np.arange(1, len(order) + 1), order, color=_MEAN, label="means, sorted")

@@ -12,6 +12,7 @@ import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
 from gpbandit_envs.envs.bandit import FiniteArmEnv
+from gpbandit_envs.envs.render import _draw_function
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("RKHS", {"n_arms": 30}),
@@ -98,3 +99,20 @@ def test_a_point_is_kept_though_its_array_is_filled_anew() -> None:
 def test_nothing_to_draw_before_reset(name: str, mode: str) -> None:
     with pytest.raises(gym.error.ResetNeeded):
         gym.make(f"GPBandit/{name}-v0", render_mode=mode).unwrapped.render()
+
+
+def test_arms_are_named_by_the_indices_that_are_actions() -> None:
+    from matplotlib.figure import Figure
+
+    for kwargs, label in (({"n_arms": 40}, "arm, by its index"), ({"n_arms": None}, "action")):
+        env: Any = gym.make("GPBandit/RKHS-v0", render_mode="rgb_array", **kwargs)
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+        picture = env.unwrapped._rendering.picture(env.unwrapped)
+        axes = Figure().subplots()
+        _draw_function(axes, picture)
+        assert axes.get_xlabel() == label
+        if kwargs["n_arms"]:
+            assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "8", "16", "23", "31", "39"]
+            arms = env.unwrapped.problem.arms[[0, 8, 16, 23, 31, 39], 0]
+            np.testing.assert_array_equal(axes.get_xticks(), arms)
