@@ -22,8 +22,9 @@ from leaderboards.cli.results import say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.isolated import can_confine
 from leaderboards.play.suite import Suite, load_suite, suite_folder
-from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
+from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, is_here, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
+from leaderboards.publish.fetch import fetch_board
 from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import suite_optima
 from leaderboards.publish.kernels import suite_kernels
@@ -60,7 +61,11 @@ def list_boards(
     name: Annotated[str | None, typer.Argument(help="One board alone.")] = None,
 ) -> None:
     """List the boards that come with the package: what was played, what is missing and who is stale."""
+    homes = {each: one for one, parts in board_parts().items() for each in (one, *parts)}
     for board_name in board_names() if name is None else [name]:
+        if name is None and not is_here(homes[board_name]):
+            say(f"{board_name}: not here; gpbandit board fetch {homes[board_name]}")
+            continue
         found = opened(board_name)
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
@@ -77,6 +82,19 @@ def list_boards(
             lacking.setdefault(f"{sum(map(len, by_env.values()))} runs on {where}", []).append(agent)
         for what, agents in lacking.items():
             say(f"  missing: {what} of {f'each of {files} agents' if len(agents) == files > 1 else ', '.join(agents)}")
+
+
+@app.command()
+def fetch(
+    name: _NAME,
+    file: Annotated[Path | None, typer.Option(help="The packed board, fetched by hand.")] = None,
+) -> None:
+    """Fetch the runs of a board that does not come with the package."""
+    with user_errors(Path(name)), option_errors("board", board="name"):
+        if name in board_names() and (board_folder(name) / "runs").is_dir():
+            say(f"{name} comes with the package")
+            return
+        say(f"{name} is in {fetch_board(board_folder(name), file)}")
 
 
 @app.command()
