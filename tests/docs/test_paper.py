@@ -24,4 +24,12 @@ def test_its_figures_are_here() -> None:
 
 def test_it_is_as_long_as_the_journal_allows() -> None:
     text = (PAPER / "paper.md").read_text(encoding="utf-8").split("---", 2)[2]
-    assert 250 <= len(text.split()) <= 1000
+    assert 750 <= len(text.split()) <= 1750
+
+
+def test_it_has_the_sections_that_the_journal_names() -> None:
+    text = (PAPER / "paper.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^# (.*)$", text, re.MULTILINE)
+    named = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
+    assert [each for each in sections if each in named] == named
+    assert sections[-2:] == ["AI usage disclosure", "References"]

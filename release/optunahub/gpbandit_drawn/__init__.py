@@ -1,0 +1,5 @@
+"""Functions drawn by a seed, as a benchmark of OptunaHub."""
+
+from ._drawn import Problem
+
+__all__ = ["Problem"]
