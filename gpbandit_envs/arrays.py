@@ -62,8 +62,8 @@ class Device:
 
     Raises:
         TypeError: if the name is no text.
-        ImportError: if the namespace is not installed.
-        ValueError: if it cannot make an array of float64 there.
+        ImportError: if PyTorch or CuPy is not installed.
+        ValueError: if there is no such namespace, or it cannot make an array of float64 there.
     """
 
     name: str = "numpy"
@@ -74,10 +74,12 @@ class Device:
         try:
             self.put(np.zeros(1))
         except ImportError as error:
-            missing = error.name or self._parts[0]
+            if self._parts[0] not in ("torch", "cupy"):
+                known = "'torch:cuda', 'torch', 'cupy', 'numpy' or a module of the array API"
+                raise ValueError(f"device: expected {known}, got {self.name!r}") from None
             raise ImportError(
-                f"device: {self.name!r} needs {missing}, which is not installed (`pip install gpbandit-envs[device]` "
-                "brings array-api-compat; torch or cupy as its own page says)"
+                f"device: {self.name!r} needs {error.name or self._parts[0]}, which is not installed (`pip install "
+                "gpbandit-envs[device]` brings array-api-compat; torch or cupy as its own page says)"
             ) from None
         except Exception as error:  # each namespace has errors of its own
             reason = str(error).strip().partition("\n")[0]

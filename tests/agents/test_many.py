@@ -82,6 +82,12 @@ def test_choices_recommendations_and_bands_are_those_of_single_agents(name: str,
                 np.testing.assert_allclose(many.device.get(part)[i], expected_part, rtol=1e-7, atol=1e-9)
 
 
+def test_every_policy_that_plays_side_by_side_is_held_to_it() -> None:
+    loaded = {id: agents.spec(id).load() for id in agents.registered() if agents.spec(id).entry_point.__class__ is str}
+    able = {id for id, kind in loaded.items() if isinstance(kind, type) and vars(kind).get("side_by_side")}
+    assert able == {id for id, _ in POLICIES.values()} | {"UncertaintySampling", "VA-MVR", "VA-PE"}
+
+
 @pytest.mark.parametrize("device", NAMESPACES)
 @pytest.mark.parametrize(
     ("id", "kwargs"), [("BKB", {"width": 1.0}), ("BBKB", {"n_start": 3}), ("BBKB-GlobalLocal", {"width": 1.0})]
@@ -192,8 +198,10 @@ class TestRefusals:
 
     @pytest.mark.wrong_arguments
     def test_of_a_device(self) -> None:
-        with pytest.raises(ImportError, match="device: 'nonesuch' needs nonesuch, which is not installed"):
+        with pytest.raises(ValueError, match=r"device: expected 'torch:cuda', 'torch', .*, got 'nonesuch'"):
             make_vec("GP-UCB", device="nonesuch")
+        with pytest.raises(ImportError, match="device: 'cupy' needs cupy, which is not installed"):
+            make_vec("GP-UCB", device="cupy")
         with pytest.raises(TypeError, match="device: expected a name such as 'torch:cuda', got 3"):
             make_vec("GP-UCB", device=3)  # type: ignore[arg-type]
         torch = pytest.importorskip("torch")
