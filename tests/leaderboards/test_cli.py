@@ -73,7 +73,7 @@ def test_a_run_ends_with_the_ranking_and_the_next_command(call: Call, suite: Pat
     _, out, _ = call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
     lines = out.splitlines()
     assert lines[1] == "ranking by cumulative regret: 1 environment, 3 agents that played all of it"
-    assert "GP-UCB  (mean rank 1.00, regret ratio 0." in lines[2]
+    assert "GP-UCB  (score " in lines[2]
     assert [line.split()[1] for line in lines[2:5]] == ["GP-UCB", "Uniform", "Worst"]
     (warned,) = [line for line in lines if "no better" in line]
     assert warned.startswith("Worst ended no better than uniform sampling, by its regret ratio, on RKHS (")

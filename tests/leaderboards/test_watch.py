@@ -39,7 +39,7 @@ def test_what_is_done_what_failed_and_who_leads(tmp_path: Path) -> None:
     Store(tmp_path).write_suite(suite(4, "Uniform", "GP-UCB", "BBKB"))
     text, complete = text_of(tmp_path)
     assert "6 done, 3 crashed of 12 runs" in text  # of the suite
-    places = [line.split("  (mean rank")[0].split()[-1] for line in text.splitlines() if "(mean rank" in line]
+    places = [line.split("  (score")[0].split()[-1] for line in text.splitlines() if "(score" in line]
     assert places == ["GP-UCB", "[bold]evil", "Uniform"]
     assert not complete, "a run that the suite did not ask for stands for none that it did"
     folder(tmp_path, [ENV], agents, 4, failures=failures)
