@@ -65,7 +65,7 @@ def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
     assert complete
     best = results.ranking().index[0]
     placed = [line.split("  (score ")[0].split(maxsplit=1)[1] for line in text.splitlines() if "(score " in line]
-    assert placed == [best, "mine"], "the best, and one's own"
+    assert placed == [best, "Uniform = mine"], "the best, and one's own, which plays as Uniform does"
     store = Store(out)
     store.path(next(iter(store.entries().values()))).unlink()
     gone = n - len(Store(out).keys())
