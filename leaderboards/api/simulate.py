@@ -15,6 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -219,7 +220,8 @@ def simulate(
     times = subsample_times(T, min(as_count("points", points, 2), max(T, 2)))
     place = Device("numpy" if device is None else device)
     most = None if max_memory is None else as_bytes(max_memory)
-    player, played = build_agent(agent), build_env(env, T)
+    # A copy of an object: what plays side by side plays no single run any more.
+    player, played = deepcopy(build_agent(agent)), build_env(env, T)
     try:
         played.reset(seed=env_seed(spec))
         problem = stated_problem(played, T, spec.feedback)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import agents
 import leaderboards
 from benchmarks.ties import BLIND, POLICIES, compare
 from gpbandit_envs.wrappers import BatchFeedback
@@ -150,7 +151,10 @@ class TestRunByRun:
     def test_objects(self) -> None:
         env = gym.make("GPBandit/RKHS-v0", n_arms=12, max_episode_steps=9)
         wrapped = gym.wrappers.TransformReward(env, lambda reward: 2 * float(reward))
-        assert simulate(env, UCB, 2, **QUIET).how == "side by side on numpy"
+        agent = agents.make("GP-UCB", width=1.0)
+        found = simulate(env, agent, 2, **QUIET)
+        assert found.how == "side by side on numpy"
+        np.testing.assert_array_equal(leaderboards.run(env, agent, 1).trace["action"], found.actions[1])
         assert simulate(wrapped, UCB, 2, **QUIET).how == "run by run in 1 process"
         assert simulate(BatchFeedback(env, 3), "GP-BUCB", 2, **QUIET).how == "run by run in 1 process"
 
