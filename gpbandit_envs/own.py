@@ -203,7 +203,7 @@ def from_function(
     elif optimum is not None:
         found = _stated(optimum, value, minimise)
     code = code_digest(f)
-    values = values_digest(function, grid)
+    values = values_digest(function, grid, strict=True)
     defined = {
         "bounds": domain.to_spec(),
         "minimise": minimise,

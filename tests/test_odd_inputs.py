@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +214,8 @@ def test_a_function_that_is_undefined_somewhere_has_failed_evaluations_by_choice
     assert record.status == "done"
     assert record.trace["reward"].isna().any()
     assert not record.trace["mean"].isna().any()
-    refused(lambda: from_function(f, [(0.5, 1)], grid=grid), "expected a finite number at", "failed_as=")
+    for bounds in ([(0.5, 1)], [(0, 1)]):  # at the middle, and elsewhere
+        refused(partial(from_function, f, bounds, grid=grid), "expected a finite number at", "failed_as=")
 
 
 @pytest.mark.parametrize(

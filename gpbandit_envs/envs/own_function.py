@@ -179,10 +179,11 @@ def _instance(defined: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(defined), sort_keys=True).encode()).hexdigest()[:32]
 
 
-def values_digest(function: OwnFunction, grid: int | None) -> str:
+def values_digest(function: OwnFunction, grid: int | None, strict: bool = False) -> str:
     """Hash of what a function returns at a few points: on its box eight, of a grid up to 256 arms evenly spread.
 
-    To 9 digits of the largest, so that other processors agree. Where it raises or returns no number counts too.
+    To 9 digits of the largest, so that other processors agree. Where it raises or returns no number counts too;
+    with `strict`, what is not finite is an error.
     """
     if grid is None:
         # Multiples of the powers of g, which solves g^(d + 1) = g + 1: spread evenly in any dimension (Roberts 2018).
@@ -197,7 +198,9 @@ def values_digest(function: OwnFunction, grid: int | None) -> str:
     for x in function.domain.values(U):
         try:
             found.append(function.value(x))
-        except Exception:  # said where a run meets it
+        except Exception as error:  # said where a run meets it
+            if strict and isinstance(error, ValueError) and str(error).startswith("f: expected a finite number"):
+                raise
             found.append(None)
     largest = max((abs(value) for value in found if value is not None), default=0.0)
     digits = _DIGITS - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
