@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.measure import Row, against
+from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.audit.store import AuditStore, AuditWatcher
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import load_suite

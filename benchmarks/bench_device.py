@@ -25,9 +25,9 @@ from benchmarks.ties import BLIND, POLICIES, compare
 from gpbandit_envs.arrays import Array, Device
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.many import at
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.api.simulate import simulate
-from leaderboards.play.processor import one_blas_thread
 
 WIDTH, NOISE, LENGTHSCALE = 2.0, 0.1, 0.2
 CARD = [(10_000, 300, 300), (1_000, 1_000, 1_000), (200, 4_177, 1_000), (1, 10**6, 500), (1, 10**6, 2_000)]

@@ -23,8 +23,8 @@ import agents
 from agents import Agent, Feedback, Pending
 from benchmarks.measure import Row, against, seconds
 from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.play.build import build_env
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_on, run_spec, stated_problem
 from leaderboards.play.spec import Ref, RunSpec, env_seed, generator

@@ -16,7 +16,7 @@ from leaderboards.play.processor import portable_environment
 _EPISODE = """
 import time, warnings
 import leaderboards
-from leaderboards.play.processor import one_blas_thread
+from gpbandit_envs.gp.threads import one_blas_thread
 warnings.simplefilter("ignore")
 env = ("GPBandit/GPSample-v0", {{"n_arms": {n_arms}, "dim": 2}})
 with one_blas_thread():

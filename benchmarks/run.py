@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks import (
     bench_audit,
     bench_envs,
+    bench_experiment,
     bench_harness,
     bench_learned,
     bench_optimisers,
@@ -95,6 +96,7 @@ GROUPS = {
     "posteriors": bench_posteriors.cases,
     "policies": policy_cases,
     "envs": bench_envs.cases,
+    "experiment": bench_experiment.cases,
     "harness": bench_harness.cases,
     "learned": bench_learned.cases,
     "optimisers": bench_optimisers.cases,

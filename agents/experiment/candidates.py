@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +130,8 @@ class Candidates:
         self.parameters = Parameters(tuple(filter(None, map(self._parameter, self.names))))
         if not self.parameters.all:
             raise ValueError(f"table: expected a column that varies, got {len(points)} equal rows")
-        rows = [[each.number(point[each.name]) for each in self.parameters.all] for point in points]
-        self.arms: Float[np.ndarray, "A d"] = self.parameters.domain.unit(rows)
+        columns = [self._numbers(each) for each in self.parameters.all]
+        self.arms: Float[np.ndarray, "A d"] = self.parameters.domain.unit(np.column_stack(columns))
         self._nil = {name: nil(point[name] for point in points) for name in self.names}
         self._index: dict[tuple[object, ...], int] = {}
         for i, point in enumerate(points):
@@ -191,12 +191,21 @@ class Candidates:
             return None
         return Parameter(Dimension(name=name, choices=tuple(map(str, labels))), labels)
 
+    def _numbers(self, each: Parameter) -> Float[np.ndarray, " A"]:
+        """The numbers that stand for a column."""
+        values = [point[each.name] for point in self.points]
+        if each.labels:
+            return np.array([each.number(value) for value in values])
+        return np.clip(np.array(values, np.float64), each.dimension.low, each.dimension.high)
+
     def _key(self, point: Mapping[str, Any]) -> tuple[object, ...]:
         return tuple(self._canonical(name, point[name]) for name in self.names)
 
     def _canonical(self, name: str, value: Any) -> object:
         """What is the same for all values of a column that count as one."""
         value = plain(value)
+        if isinstance(value, str):
+            return str, value
         if not is_number(value) or not is_finite(value):
             return type(value), shown(value)  # what is given may be no key of a dict
         return f"{0.0 if abs(value) <= self._nil[name] else float(value):.9g}"
@@ -225,6 +234,10 @@ class Candidates:
         if not found.any():
             raise ValueError(f"fixed: no candidate of the table has {dict(fixed)!r}, though each value occurs")
         return found
+
+    def cells(self, action: Action) -> tuple[Hashable, ...]:
+        """Where an action is kept: itself."""
+        return (int(action),)
 
     def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
         """Which actions are `action`."""

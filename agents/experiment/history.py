@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -195,6 +196,7 @@ class History:
         self._choices, self._repeats = choices, repeats
         self.goals, self._prior_mean = tuple(goals), prior_mean
         self._names = [goal.name for goal in self.goals]
+        self._met: dict[Hashable, list[tuple[int, Evaluation]]] = {}  # by `choices.cells`, with places in `all`
 
     @property
     def all(self) -> list[Evaluation]:
@@ -224,12 +226,15 @@ class History:
                 self._refuse_repeat(new)
             new.outcomes, new.status = outcomes, "done"
             self.before.append(new)
+            self._meet(new)
         return failed
 
     def ask(self, new: Sequence[Evaluation], fixed: Mapping[str, Any]) -> None:
         """These were proposed, with values held fixed or none, by a policy that knows all that has been told."""
         self.untold = []
-        self.own += new
+        for each in new:
+            self.own.append(each)
+            self._meet(each)
         self.events.append({"ask": [each.point for each in new], **({"fixed": dict(fixed)} if fixed else {})})
 
     def tell(self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool) -> None:
@@ -263,8 +268,10 @@ class History:
         new = self.stated(event["point"]) if "point" in event else None
         if new is not None:
             self._refuse_repeat(new)
-        expected = [len(self.own)] if new is not None else [i for i, e in enumerate(self.own) if e.status == "open"]
-        if type(number) is not int or number not in expected:
+        least, most = (len(self.own), len(self.own)) if new is not None else (0, len(self.own) - 1)
+        fits = type(number) is int and least <= number <= most
+        if not fits or (new is None and self.own[number].status != "open"):
+            expected = [i for i, each in enumerate(self.own) if each.status == "open"] if new is None else [least]
             raise ValueError(f"expected the number of a point that is open, among {expected}, got {number!r}")
         if "withdraw" in event:
             self.own[number].status = "withdrawn"
@@ -275,6 +282,7 @@ class History:
             outcomes = None if failed else as_outcomes(self._names, event.get("outcome"), early=True)
             if new is not None:
                 self.own.append(new)
+                self._meet(new)
             told = self.own[number]
             if outcomes is not None:
                 told.early = outcomes = {**told.early, **outcomes}
@@ -300,18 +308,28 @@ class History:
 
     def _find(self, point: Any) -> int | None:
         """The number of the oldest open evaluation of a point."""
-        wanted = self.stated(point).action
-        numbers = [i for i, each in enumerate(self.own) if each.status == "open"]
-        same = self.same(wanted, [self.own[i] for i in numbers])
-        return numbers[same[0]] if same else None
+        found = self.met(self.stated(point).action, "open")
+        return found[0][0] - len(self.before) if found else None
+
+    def _meet(self, new: Evaluation) -> None:
+        place = len(self.before) + len(self.own) - 1
+        self._met.setdefault(self._choices.cells(new.action)[0], []).append((place, new))
+
+    def met(self, action: Action, *statuses: Status) -> list[tuple[int, Evaluation]]:
+        """The evaluations of an action that have one of these statuses, with their places in `all`, in order.
+
+        In a time that does not grow with the others.
+        """
+        near = [pair for cell in self._choices.cells(action) for pair in self._met.get(cell, ())]
+        near = sorted((pair for pair in near if pair[1].status in statuses), key=itemgetter(0))
+        return [near[i] for i in self.same(action, [each for _, each in near])]
 
     def _refuse_repeat(self, new: Evaluation) -> None:
         if self._repeats:
             return
-        known = [each for each in self.all if each.status in ("done", "failed")]
-        same = self.same(new.action, known)
-        if same:
-            each = known[same[0]]
+        told = self.met(new.action, "done", "failed")
+        if told:
+            _, each = told[0]
             was = "failed"
             if each.outcomes is not None:
                 was = ", ".join(f"{name} {value:g}" for name, value in each.outcomes.items())
@@ -332,13 +350,17 @@ class History:
 
     def points(self, evaluations: Sequence[Evaluation]) -> list[int]:
         """The number of the point of each evaluation, counted in the order in which points are first met."""
-        firsts: list[Evaluation] = []
-        numbers = []
+        firsts: dict[Hashable, list[tuple[int, Evaluation]]] = {}
+        numbers: list[int] = []
+        n = 0
         for each in evaluations:
-            same = self.same(each.action, firsts)
+            cells = self._choices.cells(each.action)
+            near = sorted((pair for cell in cells for pair in firsts.get(cell, ())), key=itemgetter(0))
+            same = self.same(each.action, [first for _, first in near])
             if not same:
-                firsts.append(each)
-            numbers.append(same[0] if same else len(firsts) - 1)
+                firsts.setdefault(cells[0], []).append((n, each))
+                n += 1
+            numbers.append(near[same[0]][0] if same else n - 1)
         return numbers
 
     def averages(self) -> list[tuple[Point, Outcomes, int]]:

@@ -7,7 +7,7 @@ polytope of the parameters that take any number, in coordinates of the unit cube
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import chain
@@ -23,6 +23,7 @@ from agents.experiment.parameters import SAME, Parameters, Point
 from agents.experiment.polytope import Polytope
 from gpbandit_envs.domain import Domain
 
+_CELL, _GOLDEN = 1e-5, (5**0.5 - 1) / 2
 _AT_ONCE = 64  # polytopes: a hundredth to a tenth of a second each
 _MOST_POLYTOPES = 20_000  # where all of them may have to be tried to find one that is not empty
 _FINER = 8  # further digits that are tried where rounding leaves the region
@@ -104,6 +105,13 @@ class Region:
         self.check(exact)
         return exact, self.domain.unit(row[None])[0]
 
+    def cells(self, action: Action) -> tuple[Hashable, ...]:
+        """Where an action is kept, and where those that are the same may be: pieces of one direction."""
+        x = np.asarray(action, np.float64)
+        along = float(x @ np.modf(np.arange(1, len(x) + 1) * _GOLDEN)[0])  # of which hardly two points have the same
+        near = len(x) * SAME
+        return tuple(dict.fromkeys(math.floor((along + shift) / _CELL) for shift in (0.0, -near, near)))
+
     def same(self, action: Action, actions: Sequence[Action]) -> list[int]:
         """Which actions are `action`, up to rounding."""
         if len(actions) == 0:
@@ -175,8 +183,11 @@ class Region:
             parameter = self.parameters.all[j]
             if parameter.dimension.choices:
                 continue
-            labels = np.array(parameter.labels, dtype=np.float64)
-            out[:, column] = labels[rows[:, column].astype(int)] if len(labels) else rows[:, column]
+            at, labels = rows[:, column], parameter.labels
+            if isinstance(labels, range):
+                out[:, column] = labels.start + labels.step * at
+            else:
+                out[:, column] = np.array(labels, dtype=np.float64)[at.astype(int)] if labels else at
         return out
 
     def _left(self, linear: Sequence[Linear]) -> Listing:
@@ -275,7 +286,7 @@ class Region:
         if name in self.fixed:
             return (float(self.fixed[name]),) * 2
         if parameter.labels:
-            return float(min(parameter.labels)), float(max(parameter.labels))
+            return float(parameter.labels[0]), float(parameter.labels[-1])
         return parameter.dimension.low, parameter.dimension.high
 
     # Points: rows of numbers, as of `Parameters.row`, and points of the unit cube.

@@ -38,6 +38,7 @@ from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.envs.episodes import features_of
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.many import at
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.measure import misses
 from leaderboards.play.build import (
@@ -56,7 +57,6 @@ from leaderboards.play.build import (
 )
 from leaderboards.play.measures import cumulative, inference_regret, simple_regret
 from leaderboards.play.oracle import Oracle
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import incompatibility, inside_feedback
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import Loop, instance_data, run_on, stated_problem, told

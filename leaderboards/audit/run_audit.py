@@ -16,9 +16,9 @@ import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a co
 from jaxtyping import Float
 
 from agents.core.guarantees import guarantee_status
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.measure import band_violations, held_bytes, informative, sketch_accuracy
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import IncompatibleError
 from leaderboards.play.record import Text
 from leaderboards.play.run import Loop, begin

@@ -18,11 +18,11 @@ from jaxtyping import Float, Int
 
 from agents.core.widths import FiniteBayes, WidthContext
 from gpbandit_envs.gp.linalg import solve_lower
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.claims.claim import Claim, Figure, at_least
 from leaderboards.claims.measures import first, of_runs, share
 from leaderboards.claims.runs import Runs, drawn, told
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import paired_difference
 

@@ -28,6 +28,7 @@ from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp.compiled import loading_seconds
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.play.build import (
@@ -44,7 +45,6 @@ from leaderboards.play.build import (
     pinned,
 )
 from leaderboards.play.oracle import Oracle
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import (
     AGENT,
     ENVIRONMENT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpbandit_envs.functions import optima
-from leaderboards.play.processor import one_blas_thread
+from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.play.run import instance_env
 from leaderboards.play.suite import Suite
 

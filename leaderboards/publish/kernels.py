@@ -28,9 +28,9 @@ from gpbandit_envs.functions.base import as_rows, set_apart
 from gpbandit_envs.gp.hyperparameters import Flat, HyperPrior, LogMarginalLikelihood, LogNormal
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.build import build_env
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import EnvironmentEntry, Suite, SuiteError
 

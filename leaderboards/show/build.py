@@ -15,9 +15,9 @@ import jinja2
 from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.audit.guarantees import guarantee_board
 from leaderboards.audit.report import audit_reports
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page

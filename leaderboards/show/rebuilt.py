@@ -14,9 +14,9 @@ from jaxtyping import Float
 from agents import Agent
 from gpbandit_envs.datasets import cached_only
 from gpbandit_envs.envs.render import box_points
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent, is_own_env, loaded_agent
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.scores import Block

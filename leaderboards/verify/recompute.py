@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.play.build import build_env
 from leaderboards.play.oracle import Oracle
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import check_step
 from leaderboards.play.record import InstanceData
 from leaderboards.play.run import instance_data, stated_problem

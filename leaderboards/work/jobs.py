@@ -22,9 +22,9 @@ import gymnasium as gym
 
 import agents
 from gpbandit_envs.arguments import as_count, positive_number
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.registry import OWN
 from leaderboards.play.build import load_plugins, preload_modules
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.protocol_checks import RunTimeout
 from leaderboards.play.record import RunRecord, Watcher
 from leaderboards.play.run import run_spec

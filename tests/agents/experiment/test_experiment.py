@@ -197,6 +197,21 @@ class TestTables:
         with pytest.raises(ValueError, match=message):
             Experiment(tmp_path / "table.csv", "Random", outcome="yield")
 
+    def test_long_texts_that_begin_alike_are_different(self) -> None:
+        assert Experiment([{"s": end.rjust(200, "C"), "t": t} for end in "NO" for t in (1, 2)], "Random").ask()["t"]
+
+    def test_wide_ranges_in_steps_are_not_listed(self, tmp_path: Path) -> None:
+        lab = Experiment({"n": range(0, 10**8, 7), "m": range(10**7, 0, -5)}, "Random")
+        assert len(f"{lab.save(tmp_path / 'lab.json').read_text()}") < 2_000
+        for point in lab.ask(5):
+            assert point["n"] % 7 == 0 == point["m"] % 5
+            assert 0 < point["m"] <= 10**7
+        again = Experiment.load(tmp_path / "lab.json")
+        again.tell({"n": 7 * 10**6, "m": 5}, 1.0)
+        assert again.best()[0] == {"n": 7 * 10**6, "m": 5}
+        with pytest.raises(ValueError, match=r"n: expected one of 0, 7, 14, .* \(14285715 in all\), got 8"):
+            again.tell({"n": 8, "m": 5}, 1.0)
+
     def test_words_that_look_like_numbers_are_names_where_that_is_said(self, tmp_path: Path) -> None:
         table = TABLE.assign(sieve=pd.Categorical(["3 A", "4 A", "5 A"] * 3))
         lab = Experiment(table, QUICK)
@@ -384,6 +399,16 @@ def test_outcomes_filled_in_by_hand_count_whatever_was_open_or_withdrawn(tmp_pat
 
 
 class TestOpenPoints:
+    def test_points_that_differ_by_rounding_are_one_wherever_they_lie(self) -> None:
+        lab = Experiment({"a": (0, 1), "b": (0, 1)}, "Random")
+        rng = np.random.default_rng(0)
+        for a, b in rng.random((200, 2)).tolist():
+            lab.tell({"a": a, "b": b}, a)
+            with pytest.raises(ValueError, match="has been told already"):
+                lab.tell({"a": a + rng.choice([-5e-10, 5e-10]), "b": b}, a)
+        assert len(lab.results()) == 200
+        assert lab.best()[1] == lab.results()["outcome"].max()
+
     def test_the_default_policy_spreads_what_is_asked_before_it_is_told(self) -> None:
         lab = Experiment({"x": (0, 1)}, ("MAP-BUCB", {"n_initial": 3}))
         for x in (0.0, 0.1, 0.3, 0.45):
@@ -686,6 +711,7 @@ def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
 
 
 class TestFilesOfOthers:
+    @pytest.mark.wrong_arguments  # checks are made for the first calls, whichever thread they are of
     def test_no_save_that_returned_is_lost_to_another(self, tmp_path: Path) -> None:
         path = Experiment({"x": (0, 1)}, "Random").save(tmp_path / "lab.json")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from agents import Feedback, Pending
 from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal
+from gpbandit_envs.gp.regression import GPRegression
+from gpbandit_envs.problem import InitialData
 from tests.agents.learned.play import FEW, GRID, make_problem, wave
 from tests.agents.play import begun
 from tests.reference.learned import map_bucb
@@ -102,3 +105,17 @@ def test_informative_priors_hold_lengthscales_back() -> None:
     assert np.exp(prior.lengthscale.location) == pytest.approx(1.2)
     agent = begun(make_problem(), "MAP-BUCB", prior={"noise": {"name": "flat"}})
     assert agent.hyper_prior.lengthscale == HyperPrior().lengthscale
+
+
+def test_of_many_evaluations_some_say_the_hyperparameters_and_all_the_posterior() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.random((2_001, 2))
+    y = wave(X) + 0.1 * rng.standard_normal(len(X))
+    agent = MAPBUCB(n_initial=4, **FEW)  # type: ignore[arg-type]
+    agent.reset(replace(make_problem(), initial=InitialData(rewards=y, points=X)), np.random.default_rng(0))
+    assert agent.prior_mean == pytest.approx(y.mean())
+    (known,) = agent.hyperparameters
+    assert known.noise == pytest.approx(0.01, rel=0.3)
+    dense = GPRegression(known.kernel(agent.family), X, y, known.noise, agent.prior_mean)
+    Z = rng.random((5, 2))
+    np.testing.assert_allclose(agent.predict(Z)[0], dense.at(Z)[0])

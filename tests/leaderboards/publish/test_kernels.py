@@ -11,8 +11,8 @@ import pytest
 from gpbandit_envs import datasets
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp import Matern
+from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.registry import ENVIRONMENTS
-from leaderboards.play.processor import one_blas_thread
 from leaderboards.play.suite import SuiteError, load_suite, parse_suite, suite_folder
 from leaderboards.publish import kernels
 from leaderboards.publish.kernels import Fit, family_kernels, fit_kernel, suite_kernels

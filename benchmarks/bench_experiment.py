@@ -1,0 +1,76 @@
+"""Experiments with many candidates, words, evaluations or rows of data: what each further one costs.
+
+Where a case grows in proportion to its number, four times as many take four times as long, and the ratio is about 1; it
+was 0.3 where it grew with the square.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+
+import agents
+from benchmarks.measure import Row, against, seconds
+from gpbandit_envs.gp.hyperparameters import HyperPrior, map_estimate
+
+_TIMES = 4
+
+
+def _candidates(n: int) -> float:
+    frame = pd.DataFrame(np.random.default_rng(0).random((n, 4)), columns=list("abcd"))
+    return seconds(lambda: agents.Experiment(frame, "Random"))
+
+
+def _words(n: int) -> float:
+    frame = pd.DataFrame([(f"word{i}", t) for i in range(n) for t in (20, 40, 60)], columns=["word", "t"])
+    return seconds(lambda: agents.Experiment(frame, "Random"))
+
+
+def _levels(n: int) -> float:
+    return seconds(lambda: agents.Experiment({"n": range(0, 7 * n, 7)}, "Random").ask())
+
+
+def _tells(n: int) -> float:
+    lab = agents.Experiment({"a": (0, 1), "b": (0, 1)}, "Random")
+    points = np.random.default_rng(0).random((n, 2)).tolist()
+    start = time.process_time()
+    for a, b in points:
+        lab.tell({"a": a, "b": b}, a)
+    return time.process_time() - start
+
+
+def _estimate(n: int) -> tuple[float, float]:
+    """Seconds of the default policy with `n` rows of data, and of its estimate from all of them alone."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 3))
+    y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(n)
+    data = pd.DataFrame(X, columns=list("abc")).assign(outcome=y)
+    ours = seconds(lambda: agents.Experiment({name: (0, 1) for name in "abc"}, data=data))
+    return ours, seconds(lambda: map_estimate(X, y, np.random.default_rng(0), prior=HyperPrior()))
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
+    """The cases of this module."""
+    for name, case, what, n in (
+        ("candidates", _candidates, "candidates of 4 numbers to construct", 5_000),
+        ("words", _words, "words in a column of three times as many candidates", 500),
+        ("levels", _levels, "levels of a range, of which one is asked", 1_000_000),
+        ("tells", _tells, "points to tell", 1_000),
+    ):
+
+        def row(case: Callable[[int], float] = case, what: str = what, n: int = n) -> Row:
+            reference = f"{_TIMES} times as long as {n:,}"
+            return against(f"{_TIMES * n:,} {what}", reference, lambda: case(_TIMES * n), lambda: _TIMES * case(n))
+
+        yield name, row
+
+    def estimated() -> Row:
+        ours, theirs = _estimate(2_400)
+        return Row(
+            "2,400 rows of data, to the first question", "the estimate of its kernel from all rows", ours, theirs
+        )
+
+    yield "data", estimated
