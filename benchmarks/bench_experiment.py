@@ -25,7 +25,7 @@ def _candidates(n: int) -> float:
 
 
 def _words(n: int) -> float:
-    frame = pd.DataFrame([(f"word{i}", t) for i in range(n) for t in (20, 40, 60)], columns=["word", "t"])
+    frame = pd.DataFrame([(f"word{i % n}", i // n) for i in range(8_000)], columns=["word", "t"])
     return seconds(lambda: agents.Experiment(frame, "Random"))
 
 
@@ -55,10 +55,10 @@ def _estimate(n: int) -> tuple[float, float]:
 def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
     """The cases of this module."""
     for name, case, what, n in (
-        ("candidates", _candidates, "candidates of 4 numbers to construct", 5_000),
-        ("words", _words, "words in a column of three times as many candidates", 500),
+        ("candidates", _candidates, "candidates of 4 numbers to construct", 2_000),
+        ("words", _words, "words in a column of 8,000 candidates", 500),
         ("levels", _levels, "levels of a range, of which one is asked", 1_000_000),
-        ("tells", _tells, "points to tell", 1_000),
+        ("tells", _tells, "points to tell", 500),
     ):
 
         def row(case: Callable[[int], float] = case, what: str = what, n: int = n) -> Row:
