@@ -168,7 +168,7 @@ class DeviceArms(AllArms):
     """
 
     def __init__(self, rows: KernelRows, lam: float, device: Device) -> None:
-        self._covariances = CovarianceRows(rows.kernel, rows.X, device)
+        self._covariances = CovarianceRows(rows.kernel, rows.X, device, few=True)
         self._lam, self._device, self._xp = lam, device, device.xp
         self._means, self._variances = self._covariances.prior * 0.0, self._covariances.prior * 1.0
         self._on_host: dict[str, np.ndarray] = {}
@@ -246,7 +246,7 @@ class DeviceArms(AllArms):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         kernel, X = state.pop("_rows")
-        self._covariances = CovarianceRows(kernel, X, state["_device"])
+        self._covariances = CovarianceRows(kernel, X, state["_device"], few=True)
         vars(self).update(state)
         self._xp = self._device.xp
         self._means, self._variances = self._device.put(self._means), self._device.put(self._variances)
