@@ -136,6 +136,9 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
         raise ValueError(f"{path}: expected a setup with {', '.join(sorted(_SETUP))}, got {shown(setup)}")
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise ValueError(f"{path}: expected a list of events, got {shown(events)}")
+    for name, kind in (("data", list), ("candidates", dict)):  # text would be the path of a file to read
+        if not isinstance(setup[name], kind | None):
+            raise ValueError(f"{path}: expected a {kind.__name__} as its {name}, got {shown(setup[name])}")
     try:
         columns = setup.pop("candidates")
         if columns is None:

@@ -136,10 +136,13 @@ def begin(
 def _begin(
     id: str, settings: Mapping[str, Any], problem: Problem, seed: int | Sequence[int], choices: Region | Candidates
 ) -> Agent:
-    # A class of one's own is 'module:Class', as in suites.
-    agent = load_entry_point(id)(**settings) if ":" in id else make(id, **settings)
-    if not isinstance(agent, Agent):
-        raise ValueError(f"agent: expected a policy, got {type(agent).__name__} from {id!r}")
+    if ":" in id:  # a class of one's own, as in suites; nothing else that can be imported is called
+        named: object = load_entry_point(id)
+        if not (isinstance(named, type) and issubclass(named, Agent)):
+            raise ValueError(f"agent: expected {id!r} to be a subclass of agents.Agent, got {named!r}")
+        agent = named(**settings)
+    else:
+        agent = make(id, **settings)
     wanted, kind = ("finite", "tables of candidates") if problem.is_finite else ("box", "ranges of parameters")
     if wanted not in agent.capabilities.domains:
         raise ValueError(f"agent: {id!r} does not play on {kind}; {DEFAULT_AGENT!r}, the default, does")

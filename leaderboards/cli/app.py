@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 import typer
 
-from leaderboards import own_agents
 from leaderboards.cli.errors import Commands, UserError
 from leaderboards.cli.terminal import LogFormatter
 
@@ -95,17 +94,10 @@ def execute(arguments: Sequence[str]) -> int:
     Raises:
         UserError: for what the user can mend.
     """
-    # A suite or --agent may name a module of the folder that the command is given in, as with `python -m`.
     try:
-        here = os.getcwd()
+        os.getcwd()
     except OSError as error:
         raise UserError(f"the folder that this is given in has gone ({error.strerror}): change to another") from None
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        own_agents.check()  # again: the folder may hold another
-    except ImportError as error:
-        raise UserError(str(error)) from None
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("warning: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+import time
+from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -18,9 +21,8 @@ from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.cli.errors import Commands, UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
-from leaderboards.cli.results import say_screen
+from leaderboards.cli.results import UNTOLD, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
-from leaderboards.play.isolated import can_confine
 from leaderboards.play.suite import Suite, load_suite, suite_folder
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, is_here, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
@@ -29,14 +31,18 @@ from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import suite_optima
 from leaderboards.publish.kernels import suite_kernels
 from leaderboards.publish.make import make_board
-from leaderboards.publish.submission import Submission, accept, faults, open_submission
+from leaderboards.publish.submission import Submission, accept, faults, open_submission, refuse_known, same_on_board
+from leaderboards.store.provenance import Report
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
 from leaderboards.verify.choose import sample
+from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE
+from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
+from leaderboards.work.jobs import Limits
 
-_DIFFERS = 1
+_DIFFERS, _REFUSED = 1, 5
 _ROOT = Path(__file__).resolve().parents[2]
 
 app = typer.Typer(
@@ -50,6 +56,9 @@ app = typer.Typer(
 _NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v2.")]
 _WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 _SEED = Annotated[str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")]
+_YES = Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")]
+_TIMEOUT = Annotated[float, typer.Option(min=0.1, help="Seconds that a run of the submission may take.")]
+_MEMORY = Annotated[int, typer.Option(min=64, help="MiB that a process of the submission may use.")]
 _NATIVE = Annotated[
     bool,
     typer.Option("--native", help="Compute with this processor's own loops, not those that every x86-64-v3 one has."),
@@ -211,16 +220,70 @@ def renew_stale(
 @app.command()
 def add(
     submission: Annotated[Path, typer.Argument(help="Folder of a submission.")],
-    by: Annotated[str, typer.Option(help="Who verified it.")],
+    by: Annotated[str, typer.Option(help="Who plays its runs.")],
     code: Annotated[str, typer.Option(help="Address at which its code is kept.")],
+    repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task of the hold-out.")] = 10,
+    workers: _WORKERS = 1,
+    yes: _YES = False,
+    timeout: _TIMEOUT = 3600.0,
+    memory: _MEMORY = 8192,
 ) -> None:
-    """Add a submission to the board of its suite, after `gpbandit verify`."""
+    """Add a submission to the board of its suite: all its runs as they are played here, in the sandbox.
+
+    Its agents also play a hold-out whose root seed is drawn now. What both find is kept with the row, beside the
+    verdicts on its author's figures. Exits with 1 if the submission is refused, and with 3 where that cannot be told.
+    """
     with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        found, suite = _accepted(submission, Path(scratch), "added")
-        say_screen(found.store)
+        found, suite = _accepted(submission, Path(scratch) / "submitted", "added")
         folder = board_folder(suite.part_of or suite.name)
-        now = accept(found, folder, by=by, code=code)
-    say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents")
+        refuse_known(found, folder)
+        ask_to_run([run.spec for run in found.store.entries().values()], yes)
+        sandbox = sandbox_of(found, timeout, memory)
+        if not sandbox.bubblewrap:
+            say("nothing is added to a board by agents that are not isolated")
+            raise typer.Exit(UNTOLD)
+        again, keys = Path(scratch) / "again", sorted(found.store.done_keys())
+        with closing(LocalExecutor(workers, Limits(timeout), portable=True)) as executor:
+            verdicts = verify_runs(found.store, keys, again, executor, sandbox)
+        replayed = Store(again)
+        replayed.write_suite(suite)
+        refused = [f"{len(keys) - len(replayed.done_keys())} runs cannot be played here to their end"]
+        refused = refused if len(replayed.done_keys()) < len(keys) else []
+        refused += [f"{one.key[:8]}: {one.text}" for one in verdicts if one.level == "disagrees"]
+        for text in refused[:_REFUSED]:
+            say(f"NOT {text}")
+        screened = screen(replayed)
+        flagged = say_screen(replayed)
+        mine = replace(found, store=replayed)
+        copies = same_on_board(mine)
+        for text in copies:
+            warn(text)
+        if refused or flagged:
+            raise typer.Exit(_DIFFERS)
+        played = play_holdout(
+            rivals_on(BOARD, suite),
+            Path(scratch) / "holdout",
+            mine,
+            repetitions=repetitions,
+            workers=workers,
+            sandbox=sandbox,
+            limits=Limits(timeout),
+        )
+        for row in played.rows:
+            say(f"{'NOT' if row.worse else 'ok '} hold-out: {row}")
+        if played.failed or any(row.worse for row in played.rows if row.submitted):
+            raise typer.Exit(_DIFFERS)
+        report = Report(
+            when=time.time(),
+            sandbox="bubblewrap",
+            figures=dict(Counter(one.level for one in verdicts)),
+            seed=str(played.seed),
+            holdout=tuple(map(str, played.rows)),
+            screen=tuple(map(str, screened)),
+            copies=tuple(copies),
+        )
+        now = accept(found, folder, replayed, report, by=by, code=code)
+    say(f"{folder}: {len(now.done_keys())} runs of {len(now.index.files)} agents; hold-out of root seed {played.seed}")
 
 
 @app.command()
@@ -229,7 +292,9 @@ def holdout(
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
     workers: _WORKERS = 1,
     leaders: Annotated[int, typer.Option(min=1, help="Of a board: how many rows lead, by mean rank.")] = LEADERS,
-    yes: Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")] = False,
+    yes: _YES = False,
+    timeout: _TIMEOUT = 3600.0,
+    memory: _MEMORY = 8192,
 ) -> None:
     """Play a submitted agent on instances that nobody could know, and tell whether its record holds there.
 
@@ -248,9 +313,8 @@ def holdout(
         else:
             found, suite = _accepted(submission, Path(scratch) / "submitted", "played")
             ask_to_run([run.spec for run in found.store.entries().values()], yes)
-            if not can_confine():
-                warn("this system has no Landlock: code that reads the files of this user could find the seed")
-            result = play(rivals_on(BOARD, suite), submission=found)
+            sandbox = sandbox_of(found, timeout, memory)
+            result = play(rivals_on(BOARD, suite), submission=found, sandbox=sandbox, limits=Limits(timeout))
     for text in result.failed:
         say(f"NOT {text}")
     for row in result.rows:
@@ -262,6 +326,8 @@ def holdout(
     say(f"the root seed was {result.seed}; whoever knows it can no longer be tested with it")
     if not is_board and (result.failed or any(row.worse for row in result.rows if row.submitted)):
         raise typer.Exit(_DIFFERS)
+    if not (is_board or sandbox.bubblewrap):
+        raise typer.Exit(UNTOLD)
 
 
 def _accepted(submission: Path, scratch: Path, what: str) -> tuple[Submission, Suite]:

@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     if arguments is None:
         open_missing_streams()
+        os.environ["PYTHONSAFEPATH"] = "1"  # no process that this one starts imports from the current folder
     with stoppable(), watched_streams():
         code = _code(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -18,7 +19,7 @@ from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import check_metric, criteria_help, opened
-from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, say
+from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, import_from_here, say
 from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
 from leaderboards.publish.submission import faults, is_submission, make_submission, open_submission, same_on_board
 from leaderboards.store import exchange
@@ -31,8 +32,14 @@ from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
+from leaderboards.work.jobs import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from leaderboards.play.isolated import Sandbox
+    from leaderboards.publish.submission import Submission
 
 _DIFFERS = 1
+UNTOLD = 3
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
 _ROWS_SHOWN, _KINDS_SHOWN = 1000, 5
 
@@ -68,7 +75,10 @@ def page(
         if store.runs().empty:
             raise UserError(f"{directory} holds no readable run: give `gpbandit run SUITE --out {directory}` first")
         agents = named_agents(entry.spec for entry in store.entries().values())
-        named = [id for id in agents if is_findable(id.partition(":")[0])]  # of the others `not_here` speaks below
+        here = Path.cwd()
+        named = [id for id in agents if is_findable(id.partition(":")[0], here)]  # of the others `not_here` says below
+        if import_agents:
+            import_from_here()
         failed = [id for id in named if not _imported(id)] if import_agents else []
         from leaderboards.show.build import build_page
 
@@ -76,7 +86,7 @@ def page(
         # Asked before plugins are loaded: only what was known then is on the page.
         bare = [id for id in named if loaded_agent(id) is None and id not in failed]
         load_plugins()
-        for reason in dict.fromkeys(filter(None, (not_here(entry.spec) for entry in store.entries().values()))):
+        for reason in dict.fromkeys(filter(None, (not_here(entry.spec, here) for entry in store.entries().values()))):
             say(f"note: {reason}; its runs are shown, without its theory", err=True)
         if bare and not import_agents:
             say(
@@ -186,20 +196,16 @@ def verify(
     seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, such as a commit hash.")] = None,
     workers: Workers = WORKERS,
     yes: Annotated[bool, typer.Option("--yes", help="Run the code that the results name without asking.")] = False,
-    isolate: Annotated[
-        bool | None,
-        typer.Option(
-            "--isolate/--no-isolate",
-            help="Play each agent in a process without the environment. The default is so for submissions.",
-            show_default=False,
-        ),
-    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Of a submission: seconds that a run may take.")] = 3600.0,
+    memory: Annotated[int, typer.Option(min=64, help="Of a submission: MiB that a process may use.")] = 8192,
 ) -> None:
     """Play runs again and compare them: identical, agrees (on another machine), undecided or disagrees.
 
     The exit code is 1 if a run disagrees or is undecided. Runs that cannot be played here are named; they are no
-    mismatch. Of a submission the files are checked first, and nothing is played if that fails. At the end its first
-    choices are screened: an agent that knows the best arm is a mismatch too.
+    mismatch. Of a submission the files are checked first, and nothing is played if that fails. Its agents play in a
+    sandbox (bubblewrap). At the end its first choices are screened: an agent that knows the best arm is a mismatch too.
+    The exit code is 3 where nothing differs, but it cannot be told here: a run of a submission cannot be played, or
+    its agents are not isolated, since there is no bubblewrap.
     """
     with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         submission = open_submission(directory, Path(scratch) / "submitted") if is_submission(directory) else None
@@ -211,12 +217,13 @@ def verify(
         store = Store(results_folder(directory)) if submission is None else submission.store
         with option_errors("row", "sample"):
             keys = drawn(choose(store, row or []), sample, seed)
-        ask_to_run([store.spec(key) for key in keys], yes)
+        if ask_to_run([store.spec(key) for key in keys], yes) and submission is None:
+            import_from_here()
         load_plugins()
-        code = None if submission is None else submission.code
-        isolated = submission is not None if isolate is None else isolate
-        with closing(LocalExecutor(workers, code=code, portable=played_portably(store, keys))) as executor:
-            verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, code, isolated=isolated)
+        sandbox = None if submission is None else sandbox_of(submission, timeout, memory)
+        limits = DEFAULT_LIMITS if submission is None else Limits(timeout)
+        with closing(LocalExecutor(workers, limits, portable=played_portably(store, keys))) as executor:
+            verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, sandbox)
         _print_verdicts(store, verdicts)
         differing = any(verdict.level in ("disagrees", "undecided") for verdict in verdicts)
         if differing and submission is not None:
@@ -225,6 +232,23 @@ def verify(
         flagged = submission is not None and say_screen(store)
     if differing or flagged:
         raise typer.Exit(_DIFFERS)
+    if sandbox is not None and not (sandbox.bubblewrap and all(verdict.agrees for verdict in verdicts)):
+        say("whether the submission holds cannot be told here")
+        raise typer.Exit(UNTOLD)
+
+
+def sandbox_of(submission: Submission, timeout: float, memory: int) -> Sandbox:
+    """Where the agents of a submission play, so many seconds a run in so many MiB; says if nothing confines them."""
+    from leaderboards.play.isolated import Sandbox, not_isolated
+
+    reason = not_isolated()
+    if reason is not None:
+        say(
+            f"not isolated: {reason}; the agents play in processes without the environment, but may read, write and "
+            "send what this user may",
+            err=True,
+        )
+    return Sandbox(submission.code, reason is None, memory << 20, seconds=math.ceil(timeout))
 
 
 def _print_verdicts(store: Store, verdicts: Sequence[Verdict]) -> None:
@@ -283,7 +307,8 @@ def audit(
             keys = [key for key in keys if numbers[key] < repetitions]
         before = set() if again else AuditStore(store.directory).keys()
         todo = [key for key in keys if key not in before]
-        ask_to_run([store.spec(key) for key in todo], yes)
+        if ask_to_run([store.spec(key) for key in todo], yes):
+            import_from_here()
         load_plugins()
         with Progress(console=Console(stderr=True), transient=True) as progress:
             audits = audit_runs(store, todo, workers, checkpoints, arms)

@@ -15,7 +15,7 @@ from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import opened, short_ranking, verdict_lines
-from leaderboards.cli.terminal import WORKERS, say, warn
+from leaderboards.cli.terminal import WORKERS, import_from_here, say, warn
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store
@@ -81,6 +81,8 @@ def run(
 
     The exit code is 1 if a run crashed or timed out, now or before, or if data are missing.
     """
+    if suite.endswith(".toml") or any(":" in id for id in agent or ()):
+        import_from_here()
     if against is not None and not agent:
         raise UserError("--against: expected --agent with it, the agents that are to be ranked on the board")
     with option_errors("workers", "executor", "scheduler", "portable", "timeout", "memory", "checkpoint"):

@@ -14,7 +14,7 @@ from gpbandit_envs import datasets
 from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 from leaderboards.cli.errors import UserError
-from leaderboards.cli.terminal import say
+from leaderboards.cli.terminal import import_from_here, say
 from leaderboards.play.build import env_arguments, load_plugins
 from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
 from leaderboards.show.agent_card import describe_built
@@ -32,6 +32,8 @@ def show(
     id: Annotated[str, typer.Argument(help="Id of an environment or agent, name of a suite, or path of a TOML file.")],
 ) -> None:
     """Describe an environment, an agent or a suite: arguments, needs, reference."""
+    if id.endswith(".toml"):
+        import_from_here()
     load_plugins()
     rows = {row.id: row for row in (*ENVIRONMENTS, TABLE)}
     envs = [*rows, *(name for name in gym.registry if "/" in name and name not in rows)]

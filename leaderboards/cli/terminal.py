@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leaderboards import own_agents
 from leaderboards.cli.errors import UserError
 from leaderboards.text import visible
 
@@ -43,8 +44,26 @@ def warn(text: str) -> None:
     say(f"warning: {text}", err=True)
 
 
-def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
+def import_from_here() -> None:
+    """Look for modules in the current folder first, as `python -m` does: only where the user has named one.
+
+    Raises:
+        UserError: if the folder holds another `agents`.
+    """
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        own_agents.check()
+    except ImportError as error:
+        raise UserError(str(error)) from None
+
+
+def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> bool:
     """Name the code, not of this project, that playing `specs` imports, and ask whether to go on.
+
+    Returns:
+        Whether there is any.
 
     Raises:
         UserError: if the user does not agree, or is not there to be asked.
@@ -53,7 +72,7 @@ def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
 
     named = named_code(specs)
     if not named:
-        return
+        return False
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     say(
         "These runs are played again, which imports and runs code that the results name and that is not ours: "
@@ -61,8 +80,9 @@ def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> None:
         err=True,
     )
     if yes:
-        return
+        return True
     if not sys.stdin.isatty():
         raise UserError("nothing was run: give --yes if you trust this code")
     if not typer.confirm("Do you trust it?", err=True):
         raise UserError("nothing was run")
+    return True

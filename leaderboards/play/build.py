@@ -332,6 +332,11 @@ def is_findable(module: str, code: Path | None = None) -> bool:
         return first in sys.modules
 
 
+def site_folders() -> list[str]:
+    """The folders of this process's path that hold installed distributions."""
+    return [path for path in sys.path if PurePath(path).name in ("site-packages", "dist-packages")]
+
+
 def _is_own_agent(id: str) -> bool:
     try:
         entry_point = agents.spec(id).entry_point

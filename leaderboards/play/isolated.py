@@ -1,31 +1,30 @@
 """An agent in a process of its own, which holds the problem description and the feedback, and no environment.
 
 What an agent finds through the interpreter, as by `gc.get_objects` or `sys._getframe`, is not there. Questions go to
-that process as pickles; its answers are JSON, since whoever wrote the agent may write them. Its generator is the
-agent's own stream, of whose entropy, a hash, nothing can be told of other streams.
+that process as pickles; its answers are JSON of at most `_LARGEST` bytes, parsed by a schema, since whoever wrote the
+agent may write them. Its generator is the agent's own stream, of whose entropy, a hash, nothing can be told of others.
 
-What lies in folders that are hidden from it, such as seeds in results, it cannot open, change or remove on Linux, by
-Landlock (kernel 5.13; `man 7 landlock`), which needs no rights and can never be taken back. Landlock knows only what is
-allowed: everything beside the folders on the way to them. So nothing new can be written *right in* one of those either,
-such as `/tmp`; the process gets a folder of its own for temporary files. That is all: it may still draw an instance of
-public seeds again by itself.
+Files, network, processes, terminal and environment variables are kept from it by bubblewrap (`man 1 bwrap`), where that
+can be used; `SECURITY.md` says what that leaves. Its limits are set before any code that is not ours is loaded.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import ctypes
+import functools
 import json
 import os
 import pickle
+import shutil
 import signal
-import stat
 import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,127 +32,141 @@ import numpy as np
 
 from agents import Actions, Agent, Capabilities, Feedback, Pending
 from gpbandit_envs.problem import Problem
-from leaderboards.play.build import build_agent, load_plugins
+from leaderboards.play.build import build_agent, load_plugins, site_folders
 from leaderboards.play.processor import ONE_THREAD
 from leaderboards.play.spec import Ref
+from leaderboards.text import visible
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls, of one number on every architecture
-_VERSION, _BENEATH, _NO_NEW_PRIVS = 1, 1, 38
-# Reading a folder's list of names is not among the rights that are taken away: an import does so.
-_WRITE, _READ, _TRUNCATE, _REFER = 1 << 1, 1 << 2, 1 << 14, 1 << 13
-_MAKE_AND_REMOVE = sum(1 << bit for bit in range(4, 13))
-_OTHERS_SIGNALS = 1 << 1
-
-
-class _Ruleset(ctypes.Structure):
-    _fields_ = [("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
-
-
-class _Beneath(ctypes.Structure):
-    _pack_ = 1
-    _layout_ = "ms"
-    _fields_ = [("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32)]
-
-
-def can_confine() -> bool:
-    """Whether this system has Landlock."""
-    return _version() > 0
-
-
-def confine(hidden: Iterable[Path]) -> bool:
-    """Take from this process, for good, what is in the folders `hidden`; returns whether the system could.
-
-    Other processes, but those that it starts, cannot be looked into either, through `/proc` or otherwise; from Linux
-    6.12 on no signal can be sent to them.
-    """
-    version = _version()
-    if not version:
-        return False
-    rights = _WRITE | _READ | _MAKE_AND_REMOVE
-    rights |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    rules = _Ruleset(rights, 0, _OTHERS_SIGNALS)
-    size = ctypes.sizeof(rules) if version >= 6 else 8
-    ruleset = _checked(libc.syscall(_CREATE, ctypes.byref(rules), size, 0))
-    for path in _beside([folder.resolve() for folder in hidden]):
-        try:
-            there = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            continue
-        kind = os.fstat(there).st_mode
-        if not stat.S_ISLNK(kind):  # what it leads to has a rule of its own
-            allowed = rights if stat.S_ISDIR(kind) else rights & (_WRITE | _READ | _TRUNCATE)
-            rule = _Beneath(allowed, there)
-            libc.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(rule), 0)  # where it fails there is less, never more
-        os.close(there)
-    _checked(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
-    _checked(libc.syscall(_RESTRICT, ruleset, 0))
-    os.close(ruleset)
-    return True
-
-
-def _version() -> int:
-    if sys.platform != "linux":
-        return 0
-    return max(int(ctypes.CDLL(None, use_errno=True).syscall(_CREATE, None, 0, _VERSION)), 0)
-
-
-def _beside(hidden: list[Path]) -> Iterator[Path]:
-    """Everything that is in no folder of `hidden`, each folder of which none is inside as a whole."""
-    above = {parent for folder in hidden for parent in folder.parents}
-    if not above:
-        yield Path("/")
-    for folder in above:
-        try:
-            inside = list(folder.iterdir())
-        except OSError:
-            continue
-        yield from (path for path in inside if path not in above and path not in hidden)
-
-
-def _checked(answer: int) -> int:
-    if answer < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return answer
-
+_ROOT = Path(__file__).resolve().parents[2]
+_OWN = ("agents", "gpbandit_envs", "leaderboards")
+_MASKED = ("leaderboards/boards", "leaderboards/results", "gpbandit_envs/functions/optima.json")
+"""What of this project tells of boards: an agent has no use for it."""
+_SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
+_NUMERICS = ("OPENBLAS_", "NPY_", "MKL_", "ONEDNN_", "DNNL_", "ATEN_", "GPBANDIT_COMPILED")
+"""Beginnings of variables that choose the loops of numerical libraries: the same in both processes."""
+_HOME = "/tmp/home"
+_CODE = "/code"
+_BEGIN = "import sys; sys.path += sys.argv[1:]; from leaderboards.play.isolated import serve; serve()"
 
 _LENGTH = struct.Struct(">Q")
-_LARGEST = 1 << 30  # bytes of an answer
+_LARGEST = 1 << 22  # bytes of an answer; 10,000 points in 20 dimensions take half of it
+_DEEPEST, _LONGEST, _MOST_NAMES = 4, 1000, 1000
 _NUMBERS = "biuf"
+_LINES, _LINE = 5, 200  # what is shown of the prints of a run
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Where a stranger's agent plays.
+
+    Attributes:
+        code: The folder of its source files; None if what is installed has all of them.
+        bubblewrap: Whether it is confined; without, it has a process of its own with the limits, and no more.
+        memory: Bytes of address space that each of its processes may use beyond an idle one.
+        files: Bytes of a file; confined, of all its temporary files together.
+        processes: How many it may have where it is confined; this binds no root.
+        seconds: Of processor time that each may use.
+    """
+
+    code: Path | None = None
+    bubblewrap: bool = True
+    memory: int = 8 << 30
+    files: int = 1 << 28
+    processes: int = 128
+    seconds: int = 3600
+
+    def command(self) -> list[str]:
+        """The words that start the process."""
+        inside = [str(_ROOT), *site_folders()]
+        begin = [os.path.abspath(sys.executable), "-I", "-B", "-c", _BEGIN, *inside]
+        if not self.bubblewrap:
+            return begin + ([] if self.code is None else [str(self.code)])
+        words = [_BWRAP, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+        words += ["--proc", "/proc", "--dev", "/dev"]
+        words += ["--size", str(self.files), "--tmpfs", "/tmp", "--size", str(1 << 26), "--tmpfs", "/dev/shm"]
+        environment = [sys.prefix, sys.base_prefix, *site_folders()]
+        for path in dict.fromkeys([*_SYSTEM, *environment, *(str(_ROOT / name) for name in _OWN)]):
+            words += ["--ro-bind-try", path, path]
+        for masked in (_ROOT / name for name in _MASKED):
+            if masked.exists():
+                words += ["--tmpfs", str(masked)] if masked.is_dir() else ["--ro-bind", os.devnull, str(masked)]
+        if self.code is not None and self.code.is_dir():
+            words += ["--ro-bind", str(self.code), _CODE]
+        for name, value in self.environment(_HOME).items():
+            words += ["--setenv", name, value]
+        return [*words, "--dir", _HOME, "--remount-ro", "/", "--chdir", _HOME, *begin, _CODE]
+
+    def environment(self, home: str) -> dict[str, str]:
+        """The only variables that the process has."""
+        kept = {name: value for name, value in os.environ.items() if name.startswith(_NUMERICS)}
+        own = {"HOME": home, "TMPDIR": home, "USER": "nobody", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+        return {**kept, **ONE_THREAD, **own}
+
+
+_BWRAP = shutil.which("bwrap") or "bwrap"
+
+
+@functools.cache
+def not_isolated() -> str | None:
+    """Why bubblewrap confines nothing here, in words; None if it does."""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
+    words = [_BWRAP, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    said = " ".join(done.stderr.split())[:_LINE]
+    return None if done.returncode == 0 else f"bubblewrap cannot be used on this system ({said})"
 
 
 class IsolatedAgent(Agent):
-    """The agent of a ref, in a process that this one starts; `close` ends it.
+    """The agent of a ref, in a process that this one starts; `close` ends it, and says what it has printed.
 
     Args:
         ref: The agent. Nothing of its code is loaded here.
-        hidden: Folders of which its process can open no file.
+        sandbox: Where it plays.
 
     Raises:
         RuntimeError: if it cannot be built; the methods raise it for whatever the agent raises.
     """
 
-    def __init__(self, ref: Ref, hidden: Sequence[Path] = ()) -> None:
-        # What this process imports from, a submission's code too, is where that one does.
-        where = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        self._temporary = tempfile.TemporaryDirectory(prefix="gpbandit-agent-", ignore_cleanup_errors=True)
+    def __init__(self, ref: Ref, sandbox: Sandbox) -> None:
+        self._label = ref.label
+        self._home = tempfile.TemporaryDirectory(prefix="gpbandit-agent-", ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
-            [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__],
+            sandbox.command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **ONE_THREAD, "PYTHONPATH": where, "TMPDIR": self._temporary.name},
+            stderr=subprocess.PIPE,
+            env=sandbox.environment(self._home.name),
+            cwd=self._home.name,
             start_new_session=True,
         )
+        self._printed: list[str] = []
+        self._lines = 0
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
         try:
-            self._ask("confine", [folder.absolute() for folder in hidden])
-            about = self._ask("build", ref)
+            processes = sandbox.processes if sandbox.bubblewrap else None  # elsewhere all of a user's count
+            limits = sandbox.memory, sandbox.files, processes, sandbox.seconds
+            about = self._ask("build", ref, limits)
             sets: dict[str, Any] = {name: frozenset(about.pop(name)) for name in ("domains", "needs", "stated")}
             self._stated = sets.pop("stated")
             self.__dict__["capabilities"] = Capabilities(**about, **sets)
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
+            self.close()
+            raise RuntimeError(f"it does not say what it can do: {error}") from None
         except BaseException:
             self.close()
             raise
+
+    def _listen(self) -> None:
+        """Keep the first lines that the agent prints, and throw the others away."""
+        stream = self._process.stderr
+        assert stream is not None
+        with contextlib.suppress(OSError, ValueError):
+            while line := stream.readline(_LINE):
+                self._lines += 1
+                if len(self._printed) < _LINES:
+                    self._printed.append(line.decode(errors="replace").rstrip("\n"))
 
     def close(self) -> None:
         """End its process, with those that it has started."""
@@ -165,7 +178,15 @@ class IsolatedAgent(Agent):
                 with contextlib.suppress(BrokenPipeError):  # half of a question may wait in it
                     end.close()
         self._process.wait()
-        self._temporary.cleanup()
+        self._reader.join(1.0)
+        if not self._reader.is_alive() and self._process.stderr is not None:  # else some other process holds the pipe
+            self._process.stderr.close()
+        self._home.cleanup()
+        for line in self._printed:
+            sys.stderr.write(f"  {self._label} prints: {visible(line)}\n")
+        if self._lines > len(self._printed):
+            sys.stderr.write(f"  {self._label} prints {self._lines - len(self._printed)} more lines\n")
+        self._printed, self._lines = [], 0
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self._ask("reset", problem, rng)
@@ -195,15 +216,21 @@ class IsolatedAgent(Agent):
         assert process.stdout is not None
         try:
             _write(process.stdin, pickle.dumps((name, arguments)))
-            answer = _read(process.stdout)
+            answer = _read(process.stdout, _LARGEST)
         except BrokenPipeError:
             answer = None
         if answer is None:
             raise RuntimeError(f"its process ended with code {process.wait()}")
-        told = json.loads(answer)
-        if "raised" in told:
-            raise RuntimeError(str(told["raised"]))
-        return _decoded(told["found"])
+        try:
+            told = json.loads(answer)
+            raised, found = told.get("raised"), told.get("found")
+            if raised is None:
+                return _decoded(found)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
+            raise RuntimeError(
+                f"its answer is none of an agent: {type(error).__name__}: {str(error)[:_LINE]}"
+            ) from None
+        raise RuntimeError(visible(str(raised)[:_LONGEST]))
 
 
 def _write(to: IO[bytes], content: bytes) -> None:
@@ -211,14 +238,14 @@ def _write(to: IO[bytes], content: bytes) -> None:
     to.flush()
 
 
-def _read(from_: IO[bytes]) -> bytes | None:
+def _read(from_: IO[bytes], largest: int | None = None) -> bytes | None:
     """The next message; None where there is none, or no whole one."""
     head = from_.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
     length = _LENGTH.unpack(head)[0]
-    if length > _LARGEST:
-        raise RuntimeError(f"expected an answer of at most {_LARGEST} bytes, got {length}")
+    if largest is not None and length > largest:
+        raise RuntimeError(f"expected an answer of at most {largest:,} bytes, got {length:,}")
     content = from_.read(length)
     return content if len(content) == length else None
 
@@ -235,17 +262,30 @@ def _encoded(found: Any) -> Any:
     return [_encoded(value) for value in found] if isinstance(found, list | tuple | frozenset) else found
 
 
-def _decoded(told: Any) -> Any:
+def _decoded(told: Any, depth: int = 0) -> Any:
+    """A number, a word, arrays of numbers, and a few lists and mappings of them: nothing else is an answer."""
+    if depth > _DEEPEST:
+        raise ValueError(f"expected at most {_DEEPEST} lists in one another")
     if isinstance(told, list):
-        return [_decoded(value) for value in told]
+        return [_decoded(value, depth + 1) for value in told]
+    if isinstance(told, str) and len(told) > _LONGEST:
+        raise ValueError(f"expected text of at most {_LONGEST} characters, got {len(told):,}")
     if not isinstance(told, dict):
         return told
     if "mapping" in told:
-        return {_decoded(name): _decoded(value) for name, value in told["mapping"]}
+        if len(told["mapping"]) > _MOST_NAMES:
+            raise ValueError(f"expected at most {_MOST_NAMES} names, got {len(told['mapping']):,}")
+        return {_name(name): _decoded(value, depth + 1) for name, value in told["mapping"]}
     dtype = np.dtype(str(told["type"]))
     if dtype.kind not in _NUMBERS:
-        raise RuntimeError(f"expected an array of numbers, got one of {dtype}")
+        raise ValueError(f"expected an array of numbers, got one of {dtype}")
     return np.frombuffer(base64.b64decode(told["array"]), dtype).reshape(told["shape"]).copy()
+
+
+def _name(told: Any) -> str:
+    if not isinstance(told, str) or len(told) > _LONGEST:
+        raise ValueError(f"expected names, got {str(told)[:_LINE]!r}")
+    return told
 
 
 # ---- in the process of the agent ----
@@ -258,9 +298,28 @@ def _about(agent: Agent) -> dict[str, Any]:
     return {**vars(capabilities), "stated": agent.arguments_state()}
 
 
-def _serve() -> None:
+def _limit(memory: int, files: int, processes: int | None, seconds: int) -> None:
+    """Bound this process and those that it starts, for good: none can raise what is bounded here again."""
+    import resource
+
+    with contextlib.suppress(OSError):
+        memory += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    bounds: dict[str, int | None] = {"AS": memory, "FSIZE": files, "NPROC": processes, "CPU": seconds, "CORE": 0}
+    for name, most in bounds.items():
+        if most is None:
+            continue
+        number = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(number)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with contextlib.suppress(OSError, ValueError):  # a system may not know it
+            resource.setrlimit(number, (least, least))
+
+
+def serve() -> None:
     """Answer questions until there are none; what the agent prints goes to the standard error stream."""
     if sys.platform == "linux":
+        import ctypes
+
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it never outlives the process that asks
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -271,11 +330,12 @@ def _serve() -> None:
         name, arguments = pickle.loads(question)
         try:
             found: Any = None
-            if name == "confine":  # before any code that is not ours is loaded
-                confine(*arguments)
-            elif name == "build":
+            if name == "build":
+                ref, limits = arguments
+                if sys.platform != "win32":
+                    _limit(*limits)
                 load_plugins()
-                agent = build_agent(*arguments)
+                agent = build_agent(ref)
                 found = _about(agent)
             else:
                 found = getattr(agent, name)(*arguments)
@@ -283,7 +343,3 @@ def _serve() -> None:
         except Exception as error:
             answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
         _write(answers, answer.encode())
-
-
-if __name__ == "__main__":
-    _serve()

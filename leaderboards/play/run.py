@@ -10,12 +10,12 @@ import logging
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -60,6 +60,9 @@ from leaderboards.play.protocol_checks import (
 )
 from leaderboards.play.record import InstanceData, RunRecord, Saved, Saving, Trace, Watch, data_reason
 from leaderboards.play.spec import RunSpec, describe, env_seed, generator
+
+if TYPE_CHECKING:
+    from leaderboards.play.isolated import Sandbox
 
 NO_REGRET = (
     "no regret can be computed, only rewards are known: the environment tells neither its `optimum` and "
@@ -243,14 +246,14 @@ def run_spec(
     spec: RunSpec,
     checkpoint: Saving | None = None,
     *,
-    isolated_from: Sequence[Path] | None = None,
+    sandbox: Sandbox | None = None,
     watch: Watch | None = None,
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
     What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`. The time
-    that a watch takes is not the run's. With `isolated_from`, folders that are hidden from it, the agent plays in a
-    process of its own without the environment, and keeps no state.
+    that a watch takes is not the run's. With a `sandbox` the agent plays there, in a process without
+    the environment, and keeps no state.
     """
     started = perf_counter()
     with ExitStack() as built:
@@ -258,12 +261,12 @@ def run_spec(
             with ENVIRONMENT:
                 env = built.enter_context(closing(build_env(spec.built, spec.horizon)))
             with AGENT:
-                if isolated_from is None:
+                if sandbox is None:
                     agent = build_agent(spec.agent)
                 else:
                     from leaderboards.play.isolated import IsolatedAgent
 
-                    agent = built.enter_context(closing(IsolatedAgent(spec.agent, isolated_from)))
+                    agent = built.enter_context(closing(IsolatedAgent(spec.agent, sandbox)))
                     checkpoint = watch = None
             return run_on(env, agent, spec, started, checkpoint, watch)
         except (*_STOPS, RunTimeout):

@@ -61,7 +61,10 @@ def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[V
         def play(specs: list[RunSpec]) -> None:
             own, foreign = ([spec for spec in specs if _is_foreign(spec) == is_foreign] for is_foreign in (False, True))
             run_missing(own, again, executor, watcher=_auditor(board, own, again))
-            run_missing(foreign, again, executor, isolated_from=[again.directory])
+            if foreign:
+                from leaderboards.play.isolated import Sandbox, not_isolated
+
+                run_missing(foreign, again, executor, sandbox=Sandbox(bubblewrap=not_isolated() is None))
 
         def judge(before: RunEntry, now: RunEntry) -> Verdict:
             kept = board.kept(before.key)

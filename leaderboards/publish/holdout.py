@@ -1,8 +1,7 @@
 """Hold-out: does a submitted agent do as well on instances that nobody could know as its record says?
 
-A root seed is drawn when the runs are to be played, and named only after them. The agent plays alone in its processes,
-which can open none of the folders where the seed could be read; rows of the board play the same instances afterwards,
-beside no code of a stranger.
+A root seed is drawn when the runs are to be played, and named only after them. The agent plays in a sandbox, which it
+never enters; rows of the board play the same instances afterwards, beside no code of a stranger.
 
 The score of a run is its cumulative regret as a share of the mean of these rows' on the same instance, so that hard
 instances count no more than easy ones; of several tasks on one instance, as under several feedback models, it is their
@@ -25,6 +24,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,7 +39,11 @@ from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.work.executors import LocalExecutor
+from leaderboards.work.jobs import DEFAULT_LIMITS, Limits
 from leaderboards.work.schedule import run_missing
+
+if TYPE_CHECKING:
+    from leaderboards.play.isolated import Sandbox
 
 LEVEL = 0.01
 """Probability with which an agent that learns from feedback alone is said to do worse, at most."""
@@ -121,6 +125,8 @@ def play_holdout(
     repetitions: int = 10,
     workers: int = 1,
     leaders: int = LEADERS,
+    sandbox: Sandbox | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Holdout:
     """Play submitted agents, and leading rows of their board, on instances of a root seed that is drawn now.
 
@@ -131,6 +137,8 @@ def play_holdout(
         repetitions: How many instances of each task.
         workers: Runs at a time.
         leaders: How many rows of the board lead; the uniform one plays too.
+        sandbox: Where the submitted agents play.
+        limits: What their runs may use.
 
     Raises:
         StoreError: if no row of the board can be played here, or nothing can be compared.
@@ -149,10 +157,9 @@ def play_holdout(
 
     anew, failed = Store(scratch), list[str]()
     if submission is not None:
-        hidden = [scratch, submission.store.directory]
         # The submitted agents first: no result on the same instances is there yet.
-        with closing(LocalExecutor(workers, code=submission.code, portable=True)) as executor:
-            failed += run_missing(specs(own.values()), anew, executor, isolated_from=hidden).failure_lines()
+        with closing(LocalExecutor(workers, limits, portable=True)) as executor:
+            failed += run_missing(specs(own.values()), anew, executor, sandbox=sandbox).failure_lines()
     with closing(LocalExecutor(workers, portable=True)) as executor:
         run_missing(specs(rows), anew, executor)
     agents = [*own.values(), *rows]

@@ -8,29 +8,34 @@ FOLDER/PULL_REQUEST.md   the text of the pull request, with the table
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import importlib.machinery
 import importlib.metadata
-import importlib.util
 import json
 import os
+import pkgutil
+import re
 import shlex
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import agents
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.version import __version__
-from leaderboards.play.build import is_own_env
+from leaderboards.play.build import is_own_env, site_folders
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
 from leaderboards.publish.boards import BOARD, Board, board_folder, board_of, open_results
+from leaderboards.publish.labels import fault, looks_like
 from leaderboards.publish.make import write_board
 from leaderboards.score.board_scores import alike, board_scores
 from leaderboards.score.metrics import METRICS
@@ -38,8 +43,8 @@ from leaderboards.score.rankings import RANKED_BY, task_classes
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
-from leaderboards.store.kept import trace_digest
-from leaderboards.store.provenance import MANIFEST, Source
+from leaderboards.store.kept import KeptRun, keep
+from leaderboards.store.provenance import MANIFEST, Report, Source
 from leaderboards.store.run_file import first_error
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import changed_since
@@ -48,6 +53,7 @@ from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _SCHEMA = 1
+_CURVES = 1e-4  # what a board keeps of a curve has 16 bits of the mantissa
 _TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", *PROJECT}
 
 
@@ -135,6 +141,8 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
         raise StoreError(f"{directory} holds no finished run of a suite to submit")
     if folder.is_dir() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds files already: give a new folder, or remove it")
+    if wrong := [text for ref in played.values() if (text := fault(ref.label))]:
+        raise StoreError(wrong[0])
     codes = {key: _code_of(ref) for key, ref in played.items()}
     for key, (files, _) in codes.items() if not same_code else ():
         finished = [run.finished for run in store.entries().values() if run.spec.agent.key == key]
@@ -189,10 +197,7 @@ def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:
     if ":" not in ref.id:
         entry = agents.spec(ref.id).entry_point
         module = entry.partition(":")[0] if isinstance(entry, str) else str(getattr(entry, "__module__", ""))
-    try:
-        found = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        found = None
+    found = _found(module)
     if found is None or found.origin is None:
         raise StoreError(f"{ref.label}: the module {module!r} is not found: give the command in the folder it is in")
     origin = Path(found.origin)
@@ -205,6 +210,16 @@ def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:
     for name in files:
         _check_name(name)
     return files, []
+
+
+def _found(module: str) -> importlib.machinery.ModuleSpec | None:
+    """Where a module is, in the current folder or among what is installed; neither it nor its package is imported."""
+    where: Sequence[str] | None = [os.getcwd(), *sys.path]
+    found, names = None, module.split(".")
+    for n in range(1, len(names) + 1):
+        found = importlib.machinery.PathFinder.find_spec(".".join(names[:n]), where) if where is not None else None
+        where = None if found is None else found.submodule_search_locations
+    return found
 
 
 def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[SubmittedAgent], runs: int) -> str:
@@ -318,11 +333,19 @@ def _check_name(name: str) -> None:
     if not path.parts or ".." in path.parts or path.is_absolute() or path.suffix != ".py":
         raise StoreError(f"{LIST}: expected Python files below {_CODE}/, got {name!r}")
     module = path.with_suffix("").parts[0]
-    if module in _TAKEN:
+    if module in _TAKEN or module in _distributed():
         raise StoreError(
-            f"{_CODE}/{name}: expected a module of a name of its own, got {module!r}, which is one of Python or of "
-            "this project: rename it, and play its runs anew"
+            f"{_CODE}/{name}: expected a module of a name of its own, got {module!r}, which is one of Python, of this "
+            "project or of an installed distribution: rename it, and play its runs anew"
         )
+
+
+@functools.cache
+def _distributed() -> frozenset[str]:
+    """Names of the modules that are installed here, or are named like what this project may use."""
+    found = {module.name for module in pkgutil.iter_modules(site_folders())}
+    asked = importlib.metadata.requires("gpbandit-envs") or []
+    return frozenset(found | {re.split(r"[^\w.-]", text)[0].replace("-", "_").lower() for text in asked})
 
 
 def faults(submission: Submission) -> list[str]:
@@ -340,6 +363,7 @@ def faults(submission: Submission) -> list[str]:
             found.append(f"{ref.label}: row without code: nothing says where {ref.id!r} comes from")
         elif agent.files and ":" in ref.id and not _has_module(agent.files, ref.id.partition(":")[0]):
             found.append(f"{ref.label}: row without code: no file of {ref.id!r} is among the {len(agent.files)} listed")
+    found += [f"{agent.label}: {text}" for agent in submission.agents if (text := fault(agent.label))]
     for id in sorted({spec.env.id for spec in runs if not is_own_env(spec.env.id)}):
         found.append(f"{id!r} is no environment of this project")
     suite = submission.store.suite()
@@ -349,6 +373,11 @@ def faults(submission: Submission) -> list[str]:
         # What the results call their suite is the submitter's word.
         ours = load_suite(suite.name)
         specs = {run.key: run.spec for run in submission.store.entries().values()}
+        whole = board_folder(suite.part_of or suite.name)
+        others = Board(whole).suite().agents if (whole / MANIFEST).is_file() else ()
+        for agent in submission.agents:
+            if other := looks_like(agent.label, [one.ref.label for one in others if one.ref.key != agent.ref.key]):
+                found.append(f"{agent.label}: expected a label that cannot be taken for {other!r} on the board")
         if suite.part_of != ours.part_of or not_in_suite(ours, specs):
             found.append(f"{len(not_in_suite(ours, specs))} runs are of no task of suite {suite.name!r}")
     return found
@@ -365,50 +394,68 @@ def is_submission(folder: Path) -> bool:
 
 
 def same_on_board(submission: Submission) -> list[str]:
-    """Submitted runs in which another agent of the package's board did the very same, in words, by agent.
+    """Submitted runs in which another agent of the package's board did the same, or to past half, in words, by agent.
 
     Random agents cannot, and different policies hardly do so over a whole run: either the agents are one, or the trace
-    is the other's.
+    is the other's. A copy that goes its own way later has the other's regret until then.
     """
     suite = submission.store.suite()
     if suite is None or not (board_folder(suite.part_of or suite.name) / MANIFEST).is_file():
         return []
     board = board_of(BOARD, suite)
-    on_board = {
-        (board.spec(key).task, board.spec(key).repetition, kept.digest): board.spec(key).agent
-        for key in board.done_keys()
-        if (kept := board.kept(key)) is not None
-    }
-    counts: dict[tuple[str, str], int] = {}
+    on_board: dict[tuple[str, int], list[tuple[Ref, KeptRun]]] = {}
+    for key in board.done_keys():
+        if (kept := board.kept(key)) is not None:
+            spec = board.spec(key)
+            on_board.setdefault((spec.task, spec.repetition), []).append((spec.agent, kept))
+    counts = Counter[tuple[str, str, str]]()
     for key in submission.store.done_keys():
         run = submission.store.entry(key)
-        digest = trace_digest(submission.store.trace(key))
-        other = on_board.get((run.spec.task, run.spec.repetition, digest))
-        if other is not None and other.key != run.spec.agent.key:
-            pair = run.spec.agent.label, other.label
-            counts[pair] = counts.get(pair, 0) + 1
-    return [f"{n} runs of {mine} are those of {other} on the board, bit for bit" for (mine, other), n in counts.items()]
+        if (mine := keep(run.spec, submission.store.trace(key))) is None:
+            continue
+        for agent, kept in on_board.get((run.spec.task, run.spec.repetition), ()):
+            if agent.key != run.spec.agent.key and (how := _same(mine, kept)):
+                counts[run.spec.agent.label, agent.label, how] += 1
+    return [f"{n} runs of {mine} are those of {other} on the board, {how}" for (mine, other, how), n in counts.items()]
 
 
-def accept(submission: Submission, folder: Path, *, by: str, code: str) -> Board:
-    """Add a submission to the board in `folder`, which the package has.
+def _same(one: KeptRun, other: KeptRun) -> str | None:
+    if one.digest == other.digest:
+        return "bit for bit"
+    half = int(np.searchsorted(one.t, one.t[-1] / 2)) + 1
+    mine, theirs = (run.curves["cumulative_regret"][:half] for run in (one, other))
+    if len(one.t) != len(other.t) or not np.allclose(mine, theirs, rtol=_CURVES, atol=_CURVES):
+        return None
+    return "to more than half"
+
+
+def refuse_known(submission: Submission, folder: Path) -> None:
+    """Raise a `StoreError` if an agent of a submission is on the board in `folder` already."""
+    board = Board(folder)
+    there = {entry.ref.key for entry in board.suite().agents} & {run.spec.agent.key for run in board.entries().values()}
+    twice = [agent.label for agent in submission.agents if agent.ref.key in there]
+    if twice:
+        raise StoreError(f"{twice[0]} is on the board already, with these settings")
+
+
+def accept(submission: Submission, folder: Path, replayed: Store, report: Report, *, by: str, code: str) -> Board:
+    """Add a submission to the board in `folder`, which the package has: its runs as they were played here.
 
     Args:
         submission: What is added.
         folder: The board.
-        by: Who has played its runs again, with equal traces.
+        replayed: Its runs, played again.
+        report: What that found.
+        by: Who played them.
         code: Address of the code.
 
     Raises:
         StoreError: if an agent is on the board already, or was played on other tasks or instances.
         OSError: if the folder cannot be written.
     """
+    refuse_known(submission, folder)
     board = Board(folder)
-    there = {entry.ref.key for entry in board.suite().agents} & {run.spec.agent.key for run in board.entries().values()}
-    twice = [agent.label for agent in submission.agents if agent.ref.key in there]
-    if twice:
-        raise StoreError(f"{twice[0]} is on the board already, with these settings")
-    specs = {run.key: run.spec for run in submission.store.entries().values()}
+    specs = {run.key: run.spec for run in replayed.entries().values()}
     if apart := not_in_suite(board.suite(), specs):
         raise StoreError(
             f"{len(apart)} runs are of no task of {board.suite().name}, such as {specs[apart[0]].env.label}"
@@ -422,7 +469,8 @@ def accept(submission: Submission, folder: Path, *, by: str, code: str) -> Board
             version=__version__,
             fingerprint=fingerprint(agent.ref),
             code=code,
+            report=report,
         )
         for agent in submission.agents
     }
-    return write_board(suite, folder, submission.store, sources=sources)
+    return write_board(suite, folder, replayed, sources=sources)

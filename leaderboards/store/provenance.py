@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_serializer, model_validator
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite, parse_suite
@@ -112,6 +112,30 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Report(_Strict):
+    """What was found when a submitted agent was added to a board; nothing is verified without one.
+
+    Attributes:
+        when: When that was, in seconds since 1970.
+        sandbox: What confined the agent.
+        figures: Its author's runs by the verdict on them; the board has those that were played here.
+        seed: Root seed of the hold-out, which was drawn then.
+        holdout: What the hold-out found of it and of rows of the board.
+        screen: What the screen of first choices found.
+        copies: Rows of the board that do the same, in words.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    when: float
+    sandbox: str
+    figures: dict[str, int]
+    seed: str
+    holdout: tuple[str, ...]
+    screen: tuple[str, ...]
+    copies: tuple[str, ...] = ()
+
+
 class Source(_Strict):
     """Where the runs of an agent come from, and who has played them again.
 
@@ -122,6 +146,7 @@ class Source(_Strict):
         version: Version of the package with which that was done.
         fingerprint: Of the agent's code, see `leaderboards.verify.fingerprint`; None for agents of other packages.
         code: Where the code of an agent of another package is; "" for those of this project.
+        report: Of an agent that was added: what it stands on. Without one it counts as submitted, whatever is said.
     """
 
     model_config = ConfigDict(extra="ignore")  # older manifests say whether policy times are comparable
@@ -131,6 +156,18 @@ class Source(_Strict):
     version: str
     fingerprint: str | None = None
     code: str = ""
+    report: Report | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _stands_on_a_report(cls, values: Any) -> Any:
+        asserted = isinstance(values, dict) and values.get("code") and not values.get("report")
+        return {**values, "standing": "submitted"} if asserted else values
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, plain: Any) -> Any:
+        """Rows of this project's have no report, and their manifests stay as they are."""
+        return {name: value for name, value in plain(self).items() if name != "report" or value is not None}
 
 
 class PublishedFile(_Strict):

@@ -42,7 +42,7 @@ def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
     where = os.pathsep.join(path or os.getcwd() for path in sys.path)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__, id],
+            [sys.executable, "-P", "-m", __name__, id],
             env={**os.environ, "PYTHONPATH": where},
             stdin=subprocess.DEVNULL,
             capture_output=True,

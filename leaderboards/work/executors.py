@@ -6,6 +6,7 @@ again is decided in `leaderboards.work.schedule`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -17,7 +18,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from gpbandit_envs.arguments import as_count
@@ -103,18 +103,13 @@ class LocalExecutor(Executor):
     Args:
         workers: Number of processes.
         limits: What each run may use.
-        code: A folder in which the workers look for modules first, and this process does not: a stranger's code. They
-            write no bytecode there.
         portable: Whether they compute with loops that every x86-64-v3 processor has, as boards are played, see
             `leaderboards.play.processor`.
     """
 
-    def __init__(
-        self, workers: int, limits: Limits = DEFAULT_LIMITS, code: Path | None = None, *, portable: bool = False
-    ) -> None:
+    def __init__(self, workers: int, limits: Limits = DEFAULT_LIMITS, *, portable: bool = False) -> None:
         self.workers = as_count("workers", workers)
         self.limits = limits
-        self._code = code
         self._portable = portable
         self._idle: list[Any] = []
         self._running: dict[Future[list[RunRecord]], tuple[Any, Job]] = {}
@@ -123,7 +118,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
         while True:
-            pool = self._idle.pop() if self._idle else process_pool(1, self._code, self._portable)
+            pool = self._idle.pop() if self._idle else process_pool(1, self._portable)
             try:
                 self._running[_submitted(pool, play_job, job)] = (pool, job)
                 return
@@ -213,22 +208,35 @@ class Workforce:
 
 # ---- worker processes ----
 
+_SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+"""Modules come from the path of this process alone: `python -m`, by which loky starts, looks in the current folder."""
 
-def process_pool(workers: int, code: Path | None = None, portable: bool = False) -> Any:
-    """A loky pool whose workers use one BLAS thread and end with this process.
 
-    They look for modules in the folder `code` first, if there is one, from the time on at which they have started;
-    for `portable` see `LocalExecutor`.
-    """
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ.update(_SAFE_PATH)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def process_pool(workers: int, portable: bool = False) -> Any:
+    """A loky pool whose workers use one BLAS thread and end with this process; for `portable` see `LocalExecutor`."""
     from loky import ProcessPoolExecutor
 
-    _start_tracker()
+    with _safe_path():
+        _start_tracker()
     return ProcessPoolExecutor(
         workers,
         timeout=None,
         initializer=_init_worker,
-        initargs=(os.getpid(), code),
-        env=ONE_THREAD | (portable_environment() if portable else {}),
+        initargs=(os.getpid(),),
+        env=ONE_THREAD | _SAFE_PATH | (portable_environment() if portable else {}),
     )
 
 
@@ -295,7 +303,7 @@ def _start_tracker() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def _init_worker(parent: int, code: Path | None) -> None:
+def _init_worker(parent: int) -> None:
     """Prepare a worker process: the parent alone decides when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
@@ -303,9 +311,6 @@ def _init_worker(parent: int, code: Path | None) -> None:
         # worker ends, which is the thread of the schedule.
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-    if code is not None:
-        sys.dont_write_bytecode = True
-        sys.path.insert(0, str(code))
 
 
 def _exit_with_parent(parent: int) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import gymnasium as gym
 
@@ -31,6 +31,9 @@ from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store, StoreError
 from leaderboards.work.checkpoint import DEFAULT_EVERY, Checkpoint
+
+if TYPE_CHECKING:
+    from leaderboards.play.isolated import Sandbox
 
 TRIES = 3
 DEFAULT_TIMEOUT = 86_400.0
@@ -80,8 +83,8 @@ class Job:
         limits: What each run may use.
         registered: What `registrations` gave for the runs.
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
-        isolated_from: Folders hidden from each agent, which plays in a process without the environment, see
-            `leaderboards.play.isolated`; None for agents beside the environment.
+        sandbox: Where each agent plays, in a process without the environment, see `leaderboards.play.isolated`; None
+            for agents beside the environment.
         watcher: Looks on; its runs are played from their beginning, without checkpoints.
     """
 
@@ -91,7 +94,7 @@ class Job:
     limits: Limits = DEFAULT_LIMITS
     registered: tuple[Any, ...] = ((), ())
     kill: bool = True
-    isolated_from: tuple[Path, ...] | None = None
+    sandbox: Sandbox | None = None
     watcher: Watcher | None = None
 
 
@@ -205,11 +208,11 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
             with _same_folder(), _time_limit(job, progress):
-                if job.isolated_from is None:  # then this process never loads the agent's
+                if job.sandbox is None:  # then this process never loads the agent's
                     preload_modules(spec)
             with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume, _memory_limit(job.limits):
                 saved = checkpoint if watch is None else None
-                record = run_spec(spec, saved, isolated_from=job.isolated_from, watch=watch)
+                record = run_spec(spec, saved, sandbox=job.sandbox, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -21,6 +22,9 @@ from leaderboards.store.store import Store, SuiteLostError
 from leaderboards.text import duration
 from leaderboards.work.executors import Executor, Workforce
 from leaderboards.work.jobs import TRIES, Job, check_there, read_progress, registrations
+
+if TYPE_CHECKING:
+    from leaderboards.play.isolated import Sandbox
 
 _JOB_SECONDS = 1.0
 _LEAST_JOB_SECONDS = 0.1  # below that handing a job over costs more than the job
@@ -105,7 +109,7 @@ def run_missing(
     executor: Executor,
     *,
     retry_failed: bool = False,
-    isolated_from: Sequence[Path] | None = None,
+    sandbox: Sandbox | None = None,
     console: Console | None = None,
     watcher: Watcher | None = None,
 ) -> RunReport:
@@ -119,7 +123,7 @@ def run_missing(
         store: The results folder.
         executor: Who plays, within its limits.
         retry_failed: Whether to count what is not done as missing.
-        isolated_from: Folders that an agent cannot open; it then plays in a process without the environment.
+        sandbox: Where agents play, in processes without the environment; None for beside it.
         console: Where the progress is reported; None for nowhere.
         watcher: Looks on; None for nobody.
 
@@ -133,8 +137,7 @@ def run_missing(
     store.runs_directory.mkdir(parents=True, exist_ok=True)
     progress = _Progress(len(specs), report, console)
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=store.root) as scratch:
-        folders = None if isolated_from is None else tuple(isolated_from)
-        schedule = _Schedule(todo, store, executor, Path(scratch), folders, watcher)
+        schedule = _Schedule(todo, store, executor, Path(scratch), sandbox, watcher)
         for record in schedule.play():
             report.add(record)
             progress.show(schedule)
@@ -274,11 +277,11 @@ class _Schedule:
         store: Store,
         executor: Executor,
         scratch: Path,
-        isolated_from: tuple[Path, ...] | None,
+        sandbox: Sandbox | None,
         watcher: Watcher | None,
     ) -> None:
         self._store, self._executor, self._scratch = store, executor, scratch
-        self._isolated_from, self._watcher = isolated_from, watcher
+        self._sandbox, self._watcher = sandbox, watcher
         entries = store.entries()
         # With the status: a time alone would rely on the clocks of several machines.
         self._stale = {(key, run.status, run.finished) for key, run in entries.items()}
@@ -334,7 +337,7 @@ class _Schedule:
         progress = self._scratch / f"{next(self._numbers)}.txt"
         limits, kill = self._executor.limits, self._executor.in_subprocess
         found = registrations(specs)
-        job = Job(specs, self._store.root, progress, limits, found, kill, self._isolated_from, self._watcher)
+        job = Job(specs, self._store.root, progress, limits, found, kill, self._sandbox, self._watcher)
         self._executor.submit(job)
         self._open += 1
 

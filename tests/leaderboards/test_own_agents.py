@@ -73,7 +73,7 @@ def test_ours_that_another_package_has_written_over(tmp_path: Path, init: str | 
     assert ended.stdout == ""
 
 
-@pytest.mark.parametrize("words", [["list"], ["run", "quick", "--dry-run"], ["page", "x"], ["board", "list"]])
+@pytest.mark.parametrize("words", [["run", "quick", "--agent", "mine:Own"], ["run", "own.toml"], ["show", "own.toml"]])
 def test_commands_say_in_one_line_that_the_folder_holds_another(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "agents.py").write_text("print('it ran')\n")
     code = f"import leaderboards.cli; sys.path[:] = [p for p in sys.path if p != {str(tmp_path)!r}]; "

@@ -841,13 +841,23 @@ class TestFilesThatWereEdited:
             Experiment.load(path, agent="agents.basic.random:Random")
         assert not made.exists()
 
+    @pytest.mark.parametrize("name", ["data", "candidates"])
+    def test_no_file_says_what_is_read(self, name: str, tmp_path: Path) -> None:
+        path = self.saved(tmp_path, lambda c: c["setup"].update({name: "/dev/zero"}))
+        with pytest.raises(ValueError, match=f"lab.json: expected a (list|dict) as its {name}, got '/dev/zero'"):
+            Experiment.load(path)
+
     def test_a_class_of_ones_own_is_named_again(self, tmp_path: Path) -> None:
         id = "tests.agents.experiment.test_experiment:Own"
         lab = Experiment(TABLE, id)
         path = lab.save(tmp_path / "lab.json")
         assert Experiment.load(path, agent=id).ask() == lab.ask()
-        with pytest.raises(ValueError, match="agent: expected a policy, got dict from 'builtins:dict'"):
+        with pytest.raises(ValueError, match=r"agent: expected 'builtins:dict' to be a subclass of agents.Agent, got"):
             Experiment({"x": (0.0, 1.0)}, "builtins:dict")
+        made = tmp_path / "made"
+        with pytest.raises(ValueError, match="expected 'os:system' to be a subclass"):
+            Experiment({"x": (0.0, 1.0)}, ("os:system", {"command": f"touch {made}"}))
+        assert not made.exists()
 
     @pytest.mark.parametrize(
         ("change", "message"),

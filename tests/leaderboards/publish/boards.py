@@ -9,7 +9,7 @@ from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.publish import make
 from leaderboards.publish.boards import Board
 from leaderboards.publish.make import play_board, write_board
-from leaderboards.store.provenance import Manifest, write_manifest
+from leaderboards.store.provenance import Manifest, Report, write_manifest
 from leaderboards.store.run_file import Row
 from leaderboards.store.store import Store
 
@@ -36,6 +36,9 @@ def small_suite(name: str = "small", repetitions: int = REPETITIONS) -> Suite:
         }
     )
 
+
+REPORT = Report(when=0.0, sandbox="bubblewrap", figures={"identical": 12}, seed="7", holdout=("it agrees",), screen=())
+"""Of a submission that was verified."""
 
 SMALL = """
 name = "small"

@@ -21,6 +21,7 @@ from agents import Actions, Capabilities, Pending
 from agents.core.finite import FiniteArmAgent
 from leaderboards.cli.watch import Watcher
 from leaderboards.play.build import build_agent
+from leaderboards.play.isolated import Sandbox
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import Board
@@ -188,6 +189,20 @@ def listing(made: Path, **files: str) -> None:
     (made / LIST).write_text(json.dumps({**values, "agents": [agent]}))
 
 
+@pytest.mark.parametrize(
+    "name", ["threadpoolctl", "base64", "agents", "sitecustomize", "sklearn_like/numpy", "numpy/x"]
+)
+def test_a_listed_module_with_the_name_of_another_is_refused(tmp_path: Path, name: str) -> None:
+    """It would run in place of the one that this project or Python imports, before anything confines it."""
+    made = submission(tmp_path)
+    listing(made, **{name: hashlib.sha256(b"").hexdigest()})
+    (made / "code" / name).parent.mkdir(exist_ok=True)
+    (made / "code" / f"{name}.py").write_text("")
+    refused = name.partition("/")[0] != "sklearn_like"
+    with pytest.raises(StoreError, match="of a name of its own, got") if refused else contextlib.nullcontext():
+        open_submission(made, tmp_path / "opened")
+
+
 @pytest.mark.parametrize("name", [LIST, "results.zip", "code", "code/x.py"])
 @pytest.mark.parametrize("kind", ["link", "pipe", "device"])
 def test_what_is_no_file_of_a_submission_is_refused_in_one_line(tmp_path: Path, name: str, kind: str) -> None:
@@ -316,8 +331,9 @@ def test_an_agent_that_says_it_is_told_no_kernel_is_told_none(
         build_agent(ref)
     Claims.capabilities = Reads.capabilities = Capabilities(frozenset({"finite"}))
     spec = RunSpec(env=ARMS, agent=ref, repetition=0, horizon=5)
-    found = run_spec(spec, isolated_from=[] if isolated else None)
+    sandbox = Sandbox(bubblewrap=False) if isolated else None
+    found = run_spec(spec, sandbox=sandbox)
     assert found.status == "crashed"
     assert "capabilities: expected an agent of the needs [] that its class Claims states" in str(found.reason)
-    found = run_spec(replace(spec, agent=Ref(f"{__name__}:Reads")), isolated_from=[] if isolated else None)
+    found = run_spec(replace(spec, agent=Ref(f"{__name__}:Reads")), sandbox=sandbox)
     assert "it knows None" in str(found.reason)

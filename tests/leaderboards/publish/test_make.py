@@ -23,7 +23,7 @@ from leaderboards.store.store import Store
 from leaderboards.verify.verify import FEWEST, SETTLED, Verdict, judged
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
-from tests.leaderboards.publish.boards import small_suite
+from tests.leaderboards.publish.boards import REPORT, small_suite
 
 
 def tiny(agents: list[dict[str, Any]], repetitions: int = 2) -> Suite:
@@ -148,7 +148,7 @@ def test_a_submitted_row_of_a_registered_agent_stays(tmp_path: Path) -> None:
     mine = tiny([{"id": "EpsGreedy", "label": "mine", "kwargs": {"epsilon": 0.3}}])
     results = play(mine, Store(tmp_path / "mine"))
     agent = SubmittedAgent(id="EpsGreedy", kwargs={"epsilon": 0.3}, label="mine")
-    accept(Submission(tmp_path, "tiny", (agent,), results, ()), tmp_path / "board", by="x", code="y")
+    accept(Submission(tmp_path, "tiny", (agent,), results, ()), tmp_path / "board", results, REPORT, by="x", code="y")
     board = write_board(suite, tmp_path / "board", Store(tmp_path / "res"))
     assert {file.agent: (file.runs, file.source.by) for file in board.index.files.values()} == {
         "mine": (2, "x"),

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leaderboards.play.isolated import Sandbox
 from leaderboards.play.record import InstanceData, RunRecord
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
@@ -239,7 +240,9 @@ def test_what_no_spec_can_rebuild_is_named_and_the_others_are_played(
 ) -> None:
     by_hand = replace(records[1], spec=spec_of(env, agent))
     store = written(tmp_path / "r", [records[0], by_hand], lambda record: record)
-    verdicts = verify(store, store.keys(), tmp_path / "again", SerialExecutor(), isolated=isolated)
+    verdicts = verify(
+        store, store.keys(), tmp_path / "again", SerialExecutor(), Sandbox(bubblewrap=False) if isolated else None
+    )
     found = {verdict.key: verdict for verdict in verdicts}
     assert found[records[0].spec.key].level == "identical"
     unknown = found[by_hand.spec.key]
