@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"})
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs that are drawn as nothing
 
 
 def duration(seconds: float) -> str:
@@ -22,11 +23,11 @@ def visible(text: str) -> str:
     Control characters drive a terminal, marks of direction let a text read otherwise than it is, characters without
     width make two names look alike, and lone surrogates cannot be written to a file.
     """
-    if text.isprintable():
+    if text.isprintable() and not _BLANK & set(text):
         return text
     return "".join(
         character
-        if character in "\n\t" or unicodedata.category(character) not in _INVISIBLE
+        if character in "\n\t " or (unicodedata.category(character) not in _INVISIBLE and character not in _BLANK)
         else character.encode("unicode_escape").decode()
         for character in text
     )

@@ -31,7 +31,15 @@ from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import suite_optima
 from leaderboards.publish.kernels import suite_kernels
 from leaderboards.publish.make import make_board
-from leaderboards.publish.submission import Submission, accept, faults, open_submission, refuse_known, same_on_board
+from leaderboards.publish.submission import (
+    Submission,
+    accept,
+    faults,
+    not_installed,
+    open_submission,
+    refuse_known,
+    same_on_board,
+)
 from leaderboards.store.provenance import Report
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
@@ -244,7 +252,7 @@ def add(
             raise typer.Exit(UNTOLD)
         again, keys = Path(scratch) / "again", sorted(found.store.done_keys())
         with closing(LocalExecutor(workers, Limits(timeout), portable=True)) as executor:
-            verdicts = verify_runs(found.store, keys, again, executor, sandbox)
+            verdicts = verify_runs(found.store, keys, again, executor, sandbox, not_installed(found))
         replayed = Store(again)
         replayed.write_suite(suite)
         refused = [f"{len(keys) - len(replayed.done_keys())} runs cannot be played here to their end"]

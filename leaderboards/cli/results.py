@@ -21,7 +21,14 @@ from leaderboards.cli.errors import UserError, option_errors, results_folder, us
 from leaderboards.cli.ranking import check_metric, criteria_help, opened
 from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, import_from_here, say
 from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
-from leaderboards.publish.submission import faults, is_submission, make_submission, open_submission, same_on_board
+from leaderboards.publish.submission import (
+    faults,
+    is_submission,
+    make_submission,
+    not_installed,
+    open_submission,
+    same_on_board,
+)
 from leaderboards.store import exchange
 from leaderboards.store.query import QueryError
 from leaderboards.store.query import query as answer_query
@@ -220,10 +227,11 @@ def verify(
         if ask_to_run([store.spec(key) for key in keys], yes) and submission is None:
             import_from_here()
         load_plugins()
+        lacking = None if submission is None else not_installed(submission)
         sandbox = None if submission is None else sandbox_of(submission, timeout, memory)
         limits = DEFAULT_LIMITS if submission is None else Limits(timeout)
         with closing(LocalExecutor(workers, limits, portable=played_portably(store, keys))) as executor:
-            verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, sandbox)
+            verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, sandbox, lacking)
         _print_verdicts(store, verdicts)
         differing = any(verdict.level in ("disagrees", "undecided") for verdict in verdicts)
         if differing and submission is not None:

@@ -47,8 +47,9 @@ from leaderboards.store.kept import KeptRun, keep
 from leaderboards.store.provenance import MANIFEST, Report, Source
 from leaderboards.store.run_file import first_error
 from leaderboards.store.store import Store
+from leaderboards.text import visible
 from leaderboards.verify.changed_code import changed_since
-from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, module_root
+from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files, imported_names, module_root
 
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
@@ -69,7 +70,7 @@ class SubmittedAgent(_Strict):
         kwargs: Its settings.
         label: Its label.
         files: SHA-256 of its source files, by their path below `code/`.
-        requires: Distributions with versions that it comes from, as pip takes them.
+        requires: Distributions with versions that it comes from, and that its files import, as pip takes them.
     """
 
     id: str
@@ -209,7 +210,34 @@ def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:
     files = {path.relative_to(root).as_posix(): path for path in imported_files(origin, root)}
     for name in files:
         _check_name(name)
-    return files, []
+    return files, _required(files)
+
+
+def _required(files: Mapping[str, Path]) -> list[str]:
+    """The distributions that source files import and this project does not bring along; nothing is imported."""
+    own = {PurePosixPath(name).with_suffix("").parts[0] for name in files} | _TAKEN
+    brought = {_normal(text) for text in importlib.metadata.requires("gpbandit-envs") or [] if "extra ==" not in text}
+    owners = importlib.metadata.packages_distributions()
+    found = {first for path in files.values() for first in imported_names(path)} - own
+    names = {owner for module in found for owner in owners.get(module, ()) if _normal(owner) not in brought}
+    return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(names)]
+
+
+def _normal(text: str) -> str:
+    """The name that a requirement begins with, as it is compared."""
+    return re.split(r"[^\w.-]", text)[0].replace("-", "_").lower()
+
+
+def not_installed(submission: Submission) -> dict[str, str]:
+    """Which of the submitted agents require what is not installed here, by their keys, and what that is."""
+    found = {}
+    for agent in submission.agents:
+        for text in agent.requires:
+            try:
+                importlib.metadata.version(text.partition("==")[0])
+            except (importlib.metadata.PackageNotFoundError, ValueError):
+                found[agent.ref.key] = f"it requires {visible(text)}, which is not installed here"
+    return found
 
 
 def _found(module: str) -> importlib.machinery.ModuleSpec | None:
@@ -226,6 +254,12 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
     """The text of the pull request."""
     labels = [agent.label for agent in submitted]
     lines = [f"# {', '.join(labels)} on {suite.name}", ""]
+    lines += [
+        "Whoever keeps the board adds it by `gpbandit board add FOLDER --by NAME --code ADDRESS`, which plays it again."
+    ]
+    if suite.part_of:
+        lines += [f"Its runs go to the board {suite.part_of}, where the agent is ranked on these tasks alone."]
+    lines += [""]
     ids, source = " ".join(f"--agent {agent.id}" for agent in submitted), source_of(suite)
     lines += [f"{runs} runs with gpbandit-envs {__version__}, played {'by:' if source else 'from Python.'}", ""]
     lines += ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if source else []
@@ -345,7 +379,7 @@ def _distributed() -> frozenset[str]:
     """Names of the modules that are installed here, or are named like what this project may use."""
     found = {module.name for module in pkgutil.iter_modules(site_folders())}
     asked = importlib.metadata.requires("gpbandit-envs") or []
-    return frozenset(found | {re.split(r"[^\w.-]", text)[0].replace("-", "_").lower() for text in asked})
+    return frozenset(found | {_normal(text) for text in asked})
 
 
 def faults(submission: Submission) -> list[str]:

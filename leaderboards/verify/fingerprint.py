@@ -84,6 +84,17 @@ def imported_files(file: Path, root: Path, packages: tuple[str, ...] | None = No
     return sorted(found)
 
 
+def imported_names(path: Path) -> frozenset[str]:
+    """The first parts of the modules that a file imports by their full names, when it runs; of no source none."""
+    try:
+        nodes = _read(path)[1]
+    except _NO_SOURCE:
+        return frozenset()
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    return frozenset(name.partition(".")[0] for name in names)
+
+
 def module_root(module: str, file: Path) -> Path:
     """The folder below which `module` is found, given the file that it was loaded from."""
     return file.parents[module.count(".") + (file.name == "__init__.py")]

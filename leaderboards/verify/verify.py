@@ -105,6 +105,7 @@ def verify(
     scratch: Path,
     executor: Executor,
     sandbox: Sandbox | None = None,
+    lacking: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
     """Play the runs `keys` again, in the empty folder `scratch`, and compare; what agrees is marked as verified.
 
@@ -116,6 +117,7 @@ def verify(
         scratch: Where they are played.
         executor: Plays them.
         sandbox: Where each agent plays, with code that this process does not find; None for beside the environment.
+        lacking: Agents that cannot be played here, by their keys, and why.
 
     Raises:
         KeyError: if there is no such run.
@@ -130,7 +132,7 @@ def verify(
     verdicts = judged(
         store.entries(),
         list(keys),
-        lambda keys: played_again(store, keys, again, play, lambda *runs: _judge(store, again, *runs), code),
+        lambda keys: played_again(store, keys, again, play, lambda *runs: _judge(store, again, *runs), code, lacking),
     )
     if sandbox is not None:
         verdicts = [_said_alone(verdict) for verdict in verdicts]
@@ -147,6 +149,7 @@ def played_again(
     play: Callable[[list[RunSpec]], object],
     judge: Callable[[RunEntry, RunEntry], Verdict],
     code: Path | None = None,
+    agents: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
     """Play runs of a folder again, as far as that can be done here, with a verdict on each alone.
 
@@ -157,12 +160,15 @@ def played_again(
         play: Plays them.
         judge: Compares a record with that of a run which ended likewise.
         code: The folder with modules that this process does not find.
+        agents: Those that cannot be played here, by their keys, and why.
     """
     specs = {key: store.spec(key) for key in keys}
     lacking = _without_extras(specs.values())
     by_hand = {key: _BY_HAND for key, spec in specs.items() if not spec.rebuildable}
     away = by_hand | {
-        key: reason for key, spec in specs.items() if (reason := not_here(spec, code) or lacking.get(key))
+        key: reason
+        for key, spec in specs.items()
+        if (reason := (agents or {}).get(spec.agent.key) or not_here(spec, code) or lacking.get(key))
     }
     play([spec for key, spec in specs.items() if key not in away])
     ended, found = again.entries(), []
@@ -392,6 +398,8 @@ def otherwise_ended(before: RunEntry, now: RunEntry | None) -> Verdict:
     if now is None:  # its record was left out, as of a run that this machine has not the memory for
         return Verdict(key, NOT_HERE, False, "it was begun and could not be played to its end")
     if lacks_data(now.status, now.reason):
+        return Verdict(key, NOT_HERE, False, str(now.reason))
+    if now.status == "crashed" and "ModuleNotFoundError" in str(now.reason).partition(": No module")[0]:
         return Verdict(key, NOT_HERE, False, str(now.reason))
     exact = before.origin.rounds_as(now.origin)
     return Verdict(key, "disagrees", exact, f"was {before.status}, is now {now.status}: {now.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -27,10 +28,20 @@ from leaderboards.play.spec import Ref
 from leaderboards.publish import submission
 from leaderboards.publish.boards import Board
 from leaderboards.publish.check import check_board
-from leaderboards.publish.submission import accept, faults, make_submission, open_submission, same_on_board
+from leaderboards.publish.submission import (
+    Submission,
+    SubmittedAgent,
+    accept,
+    faults,
+    make_submission,
+    not_installed,
+    open_submission,
+    same_on_board,
+)
 from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.intact import StoreError
+from leaderboards.store.kept import keep
 from leaderboards.store.store import Store
 from leaderboards.verify.changed_code import _own_files
 from leaderboards.verify.fingerprint import imported_files
@@ -523,6 +534,43 @@ def test_an_end_without_regret_agrees_only_with_another() -> None:
         verdicts = [Verdict(str(i), "agrees", False, "parted", finals, True) for i in range(FEWEST)]
         found = settled(verdicts, dict.fromkeys("01234", "pair"))
         assert {verdict.level for verdict in found} == {level}
+
+
+def test_what_files_import_is_required(tmp_path: Path) -> None:
+    """Read from their source; not what Python, this project or its own dependencies bring along, nor its own files."""
+    sources = {
+        "mine.py": "import json, numpy, gpbandit_envs\nimport pytest\nfrom own import X\nfrom . import z\n",
+        "own.py": "def late():\n    from hypothesis.strategies import integers\n    import nowhere\n",
+        "broken.py": "import ruff(",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    found = submission._required({name: tmp_path / name for name in sources})
+    assert [text.partition("==")[0] for text in found] == ["hypothesis", "pytest"]
+    assert importlib.metadata.version("pytest") == found[1].partition("==")[2]
+    lacking = SubmittedAgent(id="mine:A", kwargs={}, label="A", requires=[*found, "no-such-thing==1.0"])
+    made = Submission(tmp_path, "s", (lacking,), Store(tmp_path / "r"), ())
+    assert not_installed(made) == {lacking.ref.key: "it requires no-such-thing==1.0, which is not installed here"}
+
+
+def test_a_near_copy_is_told_from_another_policy(made: tuple[Store, Board]) -> None:
+    """A copy that goes its own way after 90 of 100 evaluations."""
+    store, board = made
+    key = next(key for key in store.done_keys() if store.spec(key).agent.id == "GP-UCB")
+    trace, spec = store.trace(key), store.spec(key)
+    regret = trace["regret"].to_numpy().copy()
+    regret[90:] += 0.1
+    kept = board.kept(key)
+    assert kept is not None
+    ways = {
+        "bit for bit": trace,
+        "to more than half": trace.assign(regret=regret),
+        None: trace.assign(regret=regret + 1),
+    }
+    for how, other in ways.items():
+        near = keep(spec, other)
+        assert near is not None
+        assert submission._same(near, kept) == how
 
 
 def test_what_may_be_chance_is_undecided() -> None:
