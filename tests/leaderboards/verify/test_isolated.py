@@ -141,7 +141,7 @@ def test_nothing_that_it_can_reach_tells_the_function(code: Path, tmp_path: Path
     assert record.trace[told].max().to_dict() == dict.fromkeys(told, 0.0)
     assert (tmp_path / "file").read_text() == "the seed"
     beside = run_spec(spec_of(ref))
-    assert beside.trace[names].max().sum() >= 6, "it does find these things where they are"
+    assert beside.trace[names].max().sum() >= 5, "it does find these things where they are"
 
 
 LIMITED = {
