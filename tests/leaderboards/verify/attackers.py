@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
+import fcntl
 import os
 import socket
 import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -137,8 +136,13 @@ class Attack(FiniteArmAgent):
 
 def _answers() -> int:
     """The descriptor of the answers, which it can find: whatever it writes there is its own answer."""
-    found: Any = next(one for one in gc.get_objects() if getattr(one, "mode", "") == "wb" and hasattr(one, "raw"))
-    return int(found.fileno())
+    for number in range(3, 64):
+        try:
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY:
+                return number
+        except OSError:
+            continue
+    raise RuntimeError("no answers")
 
 
 def _answer(content: bytes, length: int | None = None) -> bool:
