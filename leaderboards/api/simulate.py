@@ -190,8 +190,9 @@ def simulate(
         device: Where repetitions are played side by side: `"torch:cuda"`, `"torch"`, `"cupy"`, `"numpy"` or another of
             `gpbandit_envs.arrays.Device`. None for NumPy, but run by run where that is faster: for more than
             2,000 arms, or 6e7 arms times squared evaluations.
-        precision: `"float64"`, or `"float32"` for whitened rows of half the size: their rounding is that of single
-            precision, and with it about one choice in a hundred thousand is another.
+        precision: `"float64"`, or `"float32"` for whitened rows of half the size. Their rounding is that of single
+            precision: of 100 runs of GP-UCB with 300 arms and 200 evaluations, 67 on `GPSample` and 84 on `RKHS`
+            then made another choice at some time, with the same mean regret.
         audit: Whether to follow the confidence band at all arms.
         points: At how many evaluations recommendations are kept.
         max_memory: Memory to be taken on the device, such as `"8GB"`; by default four fifths of what is free.
