@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import sys
 from itertools import pairwise
@@ -32,8 +33,8 @@ def check_first() -> None:
         raise SystemExit(_USER_ERROR) from None
 
 
-def check() -> None:
-    """Look where Python finds `agents` and `gpbandit_envs`, without running them.
+def check(here: str | None = None) -> None:
+    """Look where Python finds `agents` and `gpbandit_envs`, or whether the folder `here` has others; none is run.
 
     Two distributions that both hold a folder `agents` write into one: then ours is there in part, or in pieces after
     the other has been uninstalled.
@@ -42,12 +43,17 @@ def check() -> None:
         ImportError: if that is not the package of this project; the message names the file and what to do.
     """
     for name, (file, begins) in _OURS.items():
-        _check(name, file, begins)
+        _check(name, file, begins, here)
 
 
-def _check(name: str, file: str, begins: str) -> None:
+def _check(name: str, file: str, begins: str, here: str | None = None) -> None:
     loaded = sys.modules.get(name)
-    spec = importlib.util.find_spec(name) if loaded is None else loaded.__spec__
+    if here is not None:
+        spec = importlib.machinery.PathFinder.find_spec(name, [here])
+        if spec is None or spec.origin is None:
+            return
+    else:
+        spec = importlib.util.find_spec(name) if loaded is None else loaded.__spec__
     folders = [] if spec is None else list(dict.fromkeys(spec.submodule_search_locations or []))
     in_pieces = [folder for folder in folders if (Path(folder) / file).is_file()]
     if in_pieces and _begins(Path(in_pieces[0]) / "__init__.py", begins):

@@ -51,12 +51,12 @@ def import_from_here() -> None:
         UserError: if the folder holds another `agents`.
     """
     here = os.getcwd()
-    if here not in sys.path:
-        sys.path.insert(0, here)
     try:
-        own_agents.check()
+        own_agents.check(here)
     except ImportError as error:
         raise UserError(str(error)) from None
+    if here not in sys.path:
+        sys.path.insert(0, here)
 
 
 def ask_to_run(specs: Iterable[RunSpec], yes: bool) -> bool:
