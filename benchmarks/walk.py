@@ -3,13 +3,12 @@
 Each walk is gone twice in this process; the second time the modules of this project are noted whose functions run, so
 that imports do not count. A reward's: GP-UCB and Uniform on one environment of 50 arms, until the run is stored, and
 until the page is written. A submission's: an agent of one file, one run of a task of a board, from the folder of
-results to the board with it.
+results until that run has been played again.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
 import threading
@@ -19,7 +18,8 @@ from types import FrameType
 from typing import Any
 
 import leaderboards
-from leaderboards.publish.submission import accept, faults, make_submission, open_submission
+from leaderboards.play.isolated import Sandbox
+from leaderboards.publish.submission import faults, make_submission, open_submission
 from leaderboards.show.build import build_page
 from leaderboards.verify.verify import verify
 from leaderboards.work.executors import SerialExecutor
@@ -94,14 +94,11 @@ def walks(folder: Path) -> Iterator[tuple[str, set[str]]]:
 
     def submit(at: Path) -> None:
         at.mkdir()
-        board = leaderboards.board(_BOARD).directory
-        shutil.copytree(board, at / "board")
         make_submission(results, at / "submission", same_code=True)
         made = open_submission(at / "submission", at / "opened")
         assert not faults(made)
-        verdicts = list(verify(made.store, made.store.done_keys(), at / "again", SerialExecutor(), made.code))
+        verdicts = verify(made.store, made.store.done_keys(), at / "again", SerialExecutor(), Sandbox(made.code))
         assert all(verdict.agrees for verdict in verdicts), verdicts
-        accept(made, at / "board", by="walk", code="https://example.org")
 
     submit(folder / "first")
     yield "a submission", modules_run(lambda: submit(folder / "second"))
