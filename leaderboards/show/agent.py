@@ -13,6 +13,7 @@ from leaderboards.show.agent_card import bibtex
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import AgentView, charts_on, page_json
 from leaderboards.show.charts import diagnostic_charts
+from leaderboards.show.format import NONE
 from leaderboards.show.overview import profile_cell
 from leaderboards.show.palette import swatch
 from leaderboards.show.shared import Site
@@ -83,9 +84,10 @@ def _rivals(site: Site, agent: str) -> list[Row]:
         for other, p, mean in zip(found.agents, found.ranking.p[i].tolist(), means.tolist()):
             (level if p >= ALPHA else better if means[i] < mean else worse)[other] += 1
     rows = []
-    for other in site.best_agents():
+    for other in site.compared:
         if other != agent:
             cells = [TableCell(str(count[other]), count[other]) for count in (better, level, worse)]
-            link = TableCell("compare", why=f"{agent} with {other}", link=site.comparison_link(agent, other))
+            address = site.comparison_link(agent, other)
+            link = TableCell("compare", why=f"{agent} with {other}", link=address) if address else TableCell(NONE)
             rows.append(agent_row(site, other, [*cells, link]))
     return rows

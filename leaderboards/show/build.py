@@ -143,7 +143,7 @@ def _files(site: Site, store: Store, shared: dict[str, Any]) -> Iterator[tuple[s
     if site.guarantees is not None:
         yield GUARANTEE_FILE, _page("guarantee.html.j2", shared | guarantee_page(site, site.guarantees))
     yield COMPARISON_FILE, _page("compare.html.j2", shared | comparison_page(site))
-    for first in site.summary.agents:
+    for first in site.compared:
         # Kept without a prototype: an agent may be named __proto__ or constructor.
         name = f"(window.comparisons ??= Object.create(null))[{embed(first)}]"
         yield script_file(site, first), _script(name, comparison_data(site, first))

@@ -36,7 +36,8 @@ def comparison_page(site: Site) -> dict[str, Any]:
     return {
         "chosen": pairs[0] if pairs else tuple(best[:2]),
         "pairs": [(first, second, site.comparison_link(first, second)) for first, second in pairs],
-        "agents": [(name, script_file(site, name)) for name in site.best_agents()],
+        "agents": [(name, script_file(site, name)) for name in site.compared],
+        "of": len(site.summary.agents),
         "tasks": [(task, site.task_files[task], style.hue) for task, style in site.task_styles.items()],
         "styles": styles_json(site.task_styles),
     }
@@ -84,7 +85,7 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
 
 def _seconds(site: Site, first: str) -> list[str]:
     """The agents whose comparisons with `first` are in its script."""
-    agents = site.best_agents()
+    agents = site.compared
     i = agents.index(first)
     return [second for j, second in enumerate(agents) if j != i and (i < j) == ((i + j) % 2 == 1)]
 

@@ -31,6 +31,8 @@ from leaderboards.show.rebuilt import Instance, first_instance, task_theory
 T = TypeVar("T")
 
 COMPARISON_FILE = "compare.html"
+MOST_COMPARED = 100
+"""Agents that are compared pair by pair, and listed on every page: a thousand have half a million pairs."""
 TOLD, NOT_TOLD = "told the kernel", "not told the kernel"
 """Classes of entrants: those that must be told a kernel, and those that estimate one or need none."""
 
@@ -196,6 +198,13 @@ class Site:
         cited = [agent for one in self.classes for agent in self.cited_order(one.name)]
         return list(dict.fromkeys([*cited, *self.summary.agents]))
 
+    @functools.cached_property
+    def compared(self) -> list[str]:
+        """The agents that are compared, the best first; of many those that lead, one's own and the references."""
+        best = self.best_agents()
+        kept = {*best[:MOST_COMPARED], *self.summary.own, *map(self.summary.reference, self.summary.tasks)}
+        return best if len(best) <= MOST_COMPARED else [agent for agent in best if agent in kept]
+
     def cited_order(self, name: str) -> list[str]:
         """Ranked agents of a class of tasks, the best first: by score, and by mean rank those that have none."""
         scores, over = self.scores(name), self.overall.get(name)
@@ -215,7 +224,9 @@ class Site:
         }
 
     def comparison_link(self, first: str, second: str, task: str | None = None) -> str:
-        """Address of the paired comparison of two agents, from the folder of the pages."""
+        """Address of the paired comparison of two agents, from the folder of the pages; "" where there is none."""
+        if first not in self.compared or second not in self.compared:
+            return ""
         chosen = {"first": first, "second": second} | ({} if task is None else {"task": task})
         return f"{COMPARISON_FILE}#{urlencode(chosen, quote_via=quote)}"
 
