@@ -36,12 +36,15 @@ class Streams(np.random.Generator):
         return np.stack([getattr(rng, name)(*args, **kwargs) for rng in self.each], axis=-1)
 
     def integers(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.random.Generator.integers`, for each repetition."""
         return self._all("integers", *args, **kwargs)
 
     def exponential(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.random.Generator.exponential`, for each repetition."""
         return self._all("exponential", *args, **kwargs)
 
     def random(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.random.Generator.random`, for each repetition."""
         return self._all("random", *args, **kwargs)
 
 
