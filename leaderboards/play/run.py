@@ -365,11 +365,14 @@ def _own_line(error: BaseException) -> str:
 def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
     if isinstance(error, IncompatibleError):
         return RunRecord(spec, "skipped", reason=str(error), seconds=perf_counter() - started)
+    reason, told = reason_of(error), "".join(traceback.format_exception(error))
+    if isinstance(error, MemoryError):
+        traceback.clear_frames(error.__traceback__)  # which hold what was hoarded, and a record needs some memory
     return RunRecord(
         spec,
         "timeout" if isinstance(error, RunTimeout) else "crashed",
-        reason=reason_of(error),
-        error="".join(traceback.format_exception(error)),
+        reason=reason,
+        error=told,
         seconds=perf_counter() - started,
         final=isinstance(error, AgentError | EnvError | RunTimeout),
         out_of_memory=isinstance(error, MemoryError),
