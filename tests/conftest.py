@@ -127,3 +127,14 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     with _data_at_hand(item):
         return (yield)
+
+
+@pytest.fixture
+def own_ids() -> Iterator[None]:
+    """What a test registers is forgotten."""
+    import gymnasium as gym
+
+    known = dict(gym.registry)
+    yield
+    gym.registry.clear()
+    gym.registry.update(known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from leaderboards.play.suite import SuiteError, load_suite
 from leaderboards.show.paper import escape_latex
 
 pytestmark = [
+    pytest.mark.usefixtures("own_ids"),
     pytest.mark.wrong_arguments,
     pytest.mark.filterwarnings("ignore:replicates. . of . candidates were measured once"),
 ]
@@ -37,15 +38,6 @@ TABLE = pd.DataFrame({"a": [1.0, 2, 3, 1], "b": ["u", "v", "u", "u"], "y": [1.0,
 TWO_ROWS = pd.DataFrame({("set", "x"): [1.0, 2, 3], ("out", "y"): [1.0, 3, 2]})
 SUITE: dict[str, Any] = {"name": "odd", "horizon": 2, "repetitions": 1, "agents": ["Random"]}
 ENV = "GPBandit/GPSample-v0"
-
-
-@pytest.fixture(autouse=True)
-def own_ids() -> Iterator[None]:
-    """What a test registers is forgotten."""
-    known = dict(gym.registry)
-    yield
-    gym.registry.clear()
-    gym.registry.update(known)
 
 
 def total(x: np.ndarray) -> float:

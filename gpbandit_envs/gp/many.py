@@ -25,7 +25,6 @@ from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
 _GRAM_BYTES = 2**29  # the covariances of 8,192 arms with each other
 _LONG, _SPARE = 1.25, 64  # rows beyond one a distinct arm, before they are renewed
-_RENEWED = 2**25  # entries of rows that are renewed at a time
 
 
 class CovarianceRows:

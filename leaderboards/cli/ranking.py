@@ -6,7 +6,7 @@ Warns about agents that are worse than uniform sampling.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -99,7 +99,7 @@ def _score_lines(summary: Summary, by: str) -> Iterator[str]:
         agents, places = ("1 agent", "a place needs a rival") if k == 1 else (f"{k} agents", f"places {found.where}")
         yield f"{name}{METRICS[by].title.lower()}, {_counted(n)}, {agents}; {places}"
         yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
-        yield from (_score_line(found, agent) for agent in found.ordered)
+        yield from (_score_line(found, group) for group in found.groups)
         if k > 1:
             yield f"  {found.sentence(*found.ordered[:2])}"
         if not found.ranking.is_told:
@@ -112,14 +112,13 @@ def _score_lines(summary: Summary, by: str) -> Iterator[str]:
             yield f"  without a place, {why}: {', '.join(unplaced)}"
 
 
-def _score_line(found: BoardScores, agent: str) -> str:
-    i = found.agents.index(agent)
+def _score_line(found: BoardScores, group: Sequence[str]) -> str:
+    i = found.agents.index(group[0])
     place = found.ranking.marked(int(found.ranking.group[i])) if len(found.agents) > 1 else ""
     won = f"{found.wins[i]:.0%}" if np.isfinite(found.wins[i]) else ""
     both = (found.wide[i], found.narrow[i])
     ends = [f"{each.low:.1f} to {each.high:.1f}" if each.is_known else "" for each in both]
-    names = " = ".join((agent, *found.aliases.get(agent, ())))
-    return f"  {place:<6}{both[0].estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {names}"
+    return f"  {place:<6}{both[0].estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {' = '.join(group)}"
 
 
 def _counted(n: int) -> str:
@@ -145,29 +144,24 @@ def short_ranking(
         found = board_scores(summary, one.tasks, aliases=aliases) or by_rank.get(one.name)
         if found is None or len(found.agents) == 1:
             continue
-        same = found.aliases if isinstance(found, BoardScores) else {}
-        k = len(found.agents) + sum(map(len, same.values()))
+        groups = found.groups if isinstance(found, BoardScores) else tuple((agent,) for agent in found.ordered)
+        k = sum(map(len, groups))
         of = f"{one.name}, " if len(classes) > 1 else ""
         yield f"ranking by cumulative regret: {of}{_counted(len(found.tasks))}, {k} agents that played all of it"
         ranked = [on for task in found.tasks if (on := rankings[task]) is not None]
-        shown = [
-            agent
-            for place, agent in enumerate(found.ordered)
-            if place < _SHOWN or agent in also or any(other in also for other in same.get(agent, ()))
-        ]
-        for agent in shown:
-            i = found.agents.index(agent)
+        shown = [group for i, group in enumerate(groups) if i < _SHOWN or any(name in also for name in group)]
+        for group in shown:
+            i = found.agents.index(group[0])
             number = (
                 f"score {found.S[:, i].mean():.1f}"
                 if isinstance(found, BoardScores)
                 else f"mean rank {found.mean_rank[i].estimate:.2f}"
             )
             if all(on.metric == "regret_ratio" for on in ranked):
-                means = [float(on.Y[:, on.agents.index(agent)].mean()) for on in ranked]
+                means = [float(on.Y[:, on.agents.index(group[0])].mean()) for on in ranked]
                 number += f", regret ratio {np.mean(means):.3f}"
-            names = " = ".join((agent, *same.get(agent, ())))
-            yield f"  {found.ranking.marked(int(found.ranking.group[i])):<4}{names}  ({number})"
-        if k > (told := sum(1 + len(same.get(agent, ())) for agent in shown)):
+            yield f"  {found.ranking.marked(int(found.ranking.group[i])):<4}{' = '.join(group)}  ({number})"
+        if k > (told := sum(map(len, shown))):
             yield f"  and {k - told} more"
         if found.ranking.caveat:
             yield f"  {found.ranking.caveat}"

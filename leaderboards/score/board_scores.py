@@ -30,14 +30,13 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.score.frames import even_weights, patterns, pooled_ranking
+from leaderboards.score.frames import pooled_difference, pooled_ranking
 from leaderboards.score.metrics import BEST_SO_FAR, METRICS
 from leaderboards.score.rankings import RANKED_BY, ranked_on
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     Interval,
     Ranking,
-    flip_test,
     levelled,
     mean_intervals,
     stratified_means,
@@ -93,6 +92,11 @@ class BoardScores:
         return tuple(self.agents[i] for i in order)
 
     @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The agents by mean score, each with those that played like it."""
+        return tuple((agent, *self.aliases.get(agent, ())) for agent in self.ordered)
+
+    @property
     def where(self) -> str:
         """On what places and `shown` rest, in words."""
         return "on tasks like these" if self.is_wide else "on these tasks"
@@ -121,19 +125,17 @@ class BoardScores:
         if len(rows) < 2:
             return ""
         i, j = sorted(rows, key=lambda row: -self.S[:, row].mean())
-        D = np.concatenate([Y[:, i] - Y[:, j] for Y in self.strata])
-        weights = even_weights([len(Y) for Y in self.strata])
-        test = flip_test(np.column_stack([D, np.zeros(len(D))]), patterns(len(D)), weights=weights)
+        difference, _ = pooled_difference([Y[:, i] - Y[:, j] for Y in self.strata])
         of, scores = len(self.S), levelled(self.S)
         text = (
             f"By {METRICS[self.by].title.lower()}, {self.agents[i]} has a higher score than {self.agents[j]} on "
             f"{int((scores[:, i] > scores[:, j]).sum())} of {of} environment{'s' if of > 1 else ''}; "
-            f"the difference of the mean scores is {self.S[:, i].mean() - self.S[:, j].mean():.1f}"
+            f"the difference of the mean scores is {difference.estimate:.1f}"
         )
         if not self.ranking.is_told:
             return f"{text}, of too few repetitions for an interval or a p-value."
         p, among = self.ranking.p[i, j], self._pairs(i, j)
-        ends = f"{test.low[0, 1]:.1f} to {test.high[0, 1]:.1f}".replace("-", "\N{MINUS SIGN}")
+        ends = f"{difference.low:.1f} to {difference.high:.1f}".replace("-", "\N{MINUS SIGN}")
         return f"{text} (95 %: {ends}, {self.where}), p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} over {among}."
 
     def _pairs(self, i: int, j: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from leaderboards.score.frames import TaskRanking, even_weights, patterns
+from leaderboards.score.frames import TaskRanking, patterns, pooled_difference
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     LEAST_BLOCKS,
@@ -197,9 +197,5 @@ def compare_overall(found: Iterable[PairedComparison]) -> OverallComparison | No
     found = list(found)
     if not found or any(one.metric != "regret_ratio" for one in found):
         return None
-    D = np.concatenate([one.differences for one in found])
-    weights = even_weights([len(one.differences) for one in found])
-    test = flip_test(np.column_stack([D, np.zeros(len(D))]), patterns(len(D)), weights=weights)
-    means = [one.difference.estimate for one in found]
-    difference = Interval(float(np.mean(means)), float(test.low[0, 1]), float(test.high[0, 1]), len(D))
-    return OverallComparison(difference, float(test.p_single[0, 1]), sum(mean < 0 for mean in means), len(found))
+    difference, p_single = pooled_difference([one.differences for one in found])
+    return OverallComparison(difference, p_single, sum(one.difference.estimate < 0 for one in found), len(found))

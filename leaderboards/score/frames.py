@@ -198,6 +198,15 @@ def pooled_ranking(strata: list[Float[np.ndarray, "_n k"]], agents: tuple[str, .
     return statistics.rank(Y * weights[:, None], tested(Y, agents, own, weights))
 
 
+def pooled_difference(strata: list[Float[np.ndarray, " _n"]]) -> tuple[Interval, float]:
+    """Mean over strata of the mean differences of a pair, and p, by the flip test of this pair alone on all blocks."""
+    D = np.concatenate(strata)
+    columns, weights = np.column_stack([D, np.zeros(len(D))]), even_weights([len(x) for x in strata])
+    test = flip_test(columns, patterns(len(D)), weights=weights)
+    mean = float(np.mean([x.mean() for x in strata]))
+    return Interval(mean, float(test.low[0, 1]), float(test.high[0, 1]), len(D)), float(test.p_single[0, 1])
+
+
 def even_weights(sizes: list[int]) -> Float[np.ndarray, " n"]:
     """Weights of the blocks of all strata, of mean 1, with which every stratum counts as much."""
     return np.repeat([sum(sizes) / (len(sizes) * n) for n in sizes], sizes)

@@ -208,8 +208,8 @@ class Site:
     def cited_order(self, name: str) -> list[str]:
         """Ranked agents of a class of tasks, the best first: by score, and by mean rank those that have none."""
         scores, over = self.scores(name), self.overall.get(name)
-        scored = () if scores is None else [(agent, *scores.aliases.get(agent, ())) for agent in scores.ordered]
-        return list(dict.fromkeys([*itertools.chain(*scored), *(() if over is None else over.ordered)]))
+        scored = () if scores is None else itertools.chain(*scores.groups)
+        return list(dict.fromkeys([*scored, *(() if over is None else over.ordered)]))
 
     def legend(self, agents: Iterable[str], tasks: Iterable[str]) -> dict[str, Any]:
         """What a chart of agents needs beside its lines, as JSON values for `static/charts.js`.

@@ -15,6 +15,7 @@ import pytest
 
 import gpbandit_envs
 from gpbandit_envs.version import ADDRESS
+from tests.modules import module_at
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "release"
@@ -27,12 +28,7 @@ def read(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def fill() -> Any:
-    spec = importlib.util.spec_from_file_location("fill", RELEASE / "fill.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(RELEASE / "fill.py")
 
 
 def test_all_state_the_version_and_the_licence() -> None:
@@ -61,10 +57,10 @@ def test_the_recipe_asks_for_what_the_package_asks_for() -> None:
 
 
 def test_the_address_is_one_variable(fill: Any, tmp_path: Path) -> None:
-    shutil.copytree(RELEASE, tmp_path / "release")
+    shutil.copytree(RELEASE, tmp_path / "release", ignore=shutil.ignore_patterns("__pycache__"))  # other tests play them
     (tmp_path / "gpbandit_envs").mkdir()
     shutil.copy(ROOT / "gpbandit_envs" / "version.py", tmp_path / "gpbandit_envs")
-    states = {path.relative_to(ROOT) for path in ROOT.joinpath("release").rglob("*.*") if ADDRESS in path.read_text()}
+    states = {path.relative_to(tmp_path) for path in tmp_path.joinpath("release").rglob("*.*") if ADDRESS in path.read_text()}
     changed = fill.fill("https://code.example.org/some/gpbandit-envs", tmp_path)
     assert {path.relative_to(tmp_path) for path in changed} == states | {Path("gpbandit_envs/version.py")}
     assert not [path for path in tmp_path.rglob("*.*") if path.is_file() and ADDRESS in path.read_text()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ import agents
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.suite import suite_names
 from tests.browser import DESKTOP, PHONE, Open, picture
+from tests.modules import module_at
 
 pytestmark = pytest.mark.docs
 
@@ -24,12 +24,7 @@ pytest.importorskip("sphinx", reason="the extra docs is not installed")
 
 def extension(name: str) -> ModuleType:
     """A module of docs/_ext."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(DOCS / "_ext" / f"{name}.py")
 
 
 def test_everything_has_its_page(site: Path) -> None:

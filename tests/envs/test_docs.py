@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from pathlib import Path
 
@@ -13,17 +12,13 @@ import gpbandit_envs
 from docs import pictures
 from gpbandit_envs.datasets import cards
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, registered
+from tests.modules import module_at
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def generator() -> object:
-    spec = importlib.util.spec_from_file_location("generate_environments", DOCS / "generate_environments.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(DOCS / "generate_environments.py")
 
 
 def test_pages_are_up_to_date() -> None:

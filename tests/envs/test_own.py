@@ -8,7 +8,6 @@ import math
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -32,19 +31,13 @@ from_table: Any = gpbandit_envs.from_table
 from_function: Any = gpbandit_envs.from_function
 
 # One candidate of four has replicates, on purpose: what a candidate answers that was measured once is tested too.
-pytestmark = pytest.mark.filterwarnings("ignore:replicates. . of . candidates were measured once")
+pytestmark = [
+    pytest.mark.usefixtures("own_ids"),
+    pytest.mark.filterwarnings("ignore:replicates. . of . candidates were measured once"),
+]
 
 ROWS = [(20, "DMF", 40.0), (20, "DMF", 44.0), (60, "water", 10.0), (100, "DMF", 90.0), (100, "none", 70.0)]
 FRAME = pd.DataFrame(ROWS, columns=["temperature", "solvent", "yield"])
-
-
-@pytest.fixture(autouse=True)
-def own_ids() -> Iterator[None]:
-    """What a test registers is forgotten."""
-    known = dict(gym.registry)
-    yield
-    gym.registry.clear()
-    gym.registry.update(known)
 
 
 @pytest.fixture

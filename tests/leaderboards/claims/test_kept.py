@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from pathlib import Path
@@ -12,18 +11,14 @@ import pytest
 
 from leaderboards.claims.experiments import EXPERIMENTS
 from leaderboards.score.statistics import Interval
+from tests.modules import module_at
 
 ROOT = Path(__file__).parents[3]
 KEPT = sorted(path.parent.name for path in (ROOT / "leaderboards" / "results").glob("*/claims.json"))
 
 
 def generator() -> Any:
-    spec = importlib.util.spec_from_file_location("generate_papers", ROOT / "docs" / "generate_papers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "docs" / "generate_papers.py")
 
 
 def test_pages_are_up_to_date() -> None:
