@@ -123,6 +123,11 @@ def figures(
             help="Show only this agent, by its label or id. May be repeated. Ranks are among the agents shown."
         ),
     ] = None,
+    width: Annotated[
+        str | None, typer.Option(help="column or page: inches and sizes of letters as they are printed.")
+    ] = None,
+    axes: Annotated[str | None, typer.Option(help="log or linear, of regret over time.")] = None,
+    font: Annotated[str, typer.Option(help="sans, serif or latex (Computer Modern, without LaTeX).")] = "sans",
 ) -> None:
     """Draw figures and tables for a paper: PNG and PDF, Markdown and LaTeX."""
     with user_errors(directory):
@@ -130,8 +135,8 @@ def figures(
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
         from leaderboards.show import make_figures
 
-        with option_errors(agents="agent"):
-            files = make_figures(opened(directory), out, agents=agent or ())
+        with option_errors("width", "axes", "font", agents="agent"):
+            files = make_figures(opened(directory), out, agents=agent or (), width=width, axes=axes, font=font)
         for path in files:
             say(str(path))
 

@@ -125,6 +125,10 @@ class Chart:
         """The same chart with logarithmic axes."""
         return replace(self, x=replace(self.x, log=x or self.x.log), y=replace(self.y, log=y or self.y.log))
 
+    def on_linear_axes(self) -> Chart:
+        """The same chart with linear axes."""
+        return replace(self, x=replace(self.x, log=False), y=replace(self.y, log=False))
+
     def only(self, names: Container[str]) -> Chart:
         """The same chart with the lines of some names alone."""
         lines = tuple(line for line in self.lines if line.name in names)

@@ -13,6 +13,7 @@ import numpy as np
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.play.protocol_checks import words_of
+from leaderboards.score.answer import LEGEND, leader
 from leaderboards.score.board_scores import why_no_score
 from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
@@ -72,6 +73,8 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "filters": _filters(cards.values()),
         "entrants": _entrants(site),
         "score_tables": score_tables(site),
+        "answers": _answers(site),
+        "legend": LEGEND,
         "unscored": _unscored(site),
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one) for one in site.classes],
@@ -92,6 +95,18 @@ def score_tables(site: Site) -> list[ScoreTable]:
     """The tables of scores, one a class of tasks that has any."""
     found = (class_scores(site, one) for one in site.classes)
     return [table for table in found if table is not None]
+
+
+def _answers(site: Site) -> list[tuple[str, str, str, list[Row]]]:
+    """Of each class of tasks with scores its name, who leads, what that is by, and the rows of the first few."""
+    answers = []
+    for table in score_tables(site):
+        first = table.tabs[0]
+        found = site.scores(table.of, first.by)
+        assert found is not None  # the table is made of it
+        text = leader(found.agents, found.strata, found.ranking)
+        answers.append((table.name, text, f"{first.title}: {first.meaning}", first.rows[:_LEADING_SHOWN]))
+    return answers
 
 
 def _unscored(site: Site) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,7 +38,24 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 FORMATS = ("png", "pdf")
+WIDTHS = {"column": 3.25, "page": 6.75}
+"""Inches of a column and of both in the usual styles of two columns."""
+FONTS: dict[str, dict[str, Any]] = {
+    "sans": {},
+    "serif": {"font.family": ["STIXGeneral"], "mathtext.fontset": "stix"},
+    "latex": {
+        "font.family": ["cmr10", "STIXGeneral"],  # LaTeX's own, which lacks a few characters
+        "mathtext.fontset": "cm",
+        "axes.formatter.use_mathtext": True,
+    },
+}
+"""Like Helvetica, Times and Computer Modern. All come with matplotlib, so that a stranger's names never meet TeX."""
+AXES = ("log", "linear")
 
+_SMALLER = 0.85  # than seaborn's style: 8 points where the width is the one that is printed
+_LETTERS = 15  # an inch, of 8 points
+_SAMPLE_INCHES = 0.6  # of a line in the legend
+_STACKED = 4  # panels below each other in a column; more are in two rows of half the width
 _COLUMNS = 3  # panels beside each other
 _ROWS_INCHES = 2.0  # beside names, whatever their length
 _LEGEND_INCHES = 0.6  # a legend of three rows, for which the panels leave room
@@ -70,6 +88,10 @@ def make_figures(
     out: str | os.PathLike[str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     agents: Sequence[str] = (),
+    *,
+    width: str | None = None,
+    axes: str | None = None,
+    font: str = "sans",
 ) -> list[Path]:
     """Write the figures and tables of a results folder.
 
@@ -88,14 +110,20 @@ def make_figures(
         formats: File formats that matplotlib knows.
         agents: Agents to show, by their names on the page or their ids, which may stand for several; none for all.
             Ranks and tie groups are then of these agents among themselves.
+        width: "column" (3.25 inches) or "page" (6.75), with text of 8 points; None for as many inches as panels need.
+        axes: "log" or "linear", of the metrics over time; None for what suits each.
+        font: "sans", "serif" or "latex", which looks like Computer Modern and needs no LaTeX.
 
     Returns:
         The files.
 
     Raises:
-        ValueError: if the folder holds no finished run, or none of one of `agents`.
+        ValueError: if the folder holds no finished run, or none of one of `agents`, or if a choice is none of these.
         StoreError: if `directory/figures` is a link to elsewhere, and `out` is not given.
     """
+    for name, value, known in (("width", width, [None, *WIDTHS]), ("axes", axes, [None, *AXES]), ("font", font, FONTS)):
+        if value not in known:
+            raise ValueError(f"{name}: expected one of {', '.join(filter(None, known))}, got {value!r}")
     store = directory if isinstance(directory, Store) else Store(directory)
     summary = summarise(store)
     if not summary.scores:
@@ -106,8 +134,8 @@ def make_figures(
     folder = own_folder(store.directory / "figures") if out is None else Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
-    with paper_style():
-        for name, figure in _figures(site).items():
+    with paper_style(font, 1 if width is None else _SMALLER):
+        for name, figure in _figures(site, None if width is None else WIDTHS[width], axes).items():
             # The layout moves a little with every drawing: it is settled once, for all formats.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
@@ -136,27 +164,27 @@ def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:
     return chosen
 
 
-def _figures(site: Site) -> dict[str, Figure]:
+def _figures(site: Site, width: float | None, axes: str | None) -> dict[str, Figure]:
     """The figures for which there are numbers, by file name: of metrics, of registered charts and of mean ranks."""
     drawn = (metric for metric in METRICS.values() if metric.has_curve and metric.in_figures)
-    panels = {metric.name: metric_panels(site, metric) for metric in drawn} | dict(figure_panels(site))
+    panels = {metric.name: metric_panels(site, metric, axes) for metric in drawn} | dict(figure_panels(site))
     figures = {}
     for name, charts in panels.items():
         known = [chart.only(site.styles) for chart in charts]
         if any(chart.lines for chart in known):
-            figures[name] = draw_panels(known, site.styles)
+            figures[name] = draw_panels(known, site.styles, width)
     several = {name: found for name, found in site.overall.items() if len(found.agents) > 1}
     files = file_names("ranks", several) if len(site.classes) > 1 else dict.fromkeys(several, "ranks.html")
     for name, found in several.items():
         of = f" ({name})" if len(site.classes) > 1 else ""
         label = f"mean rank over {len(found.tasks)} environments{of}"
-        ranks = draw_intervals(dict(zip(found.agents, found.mean_rank)), site.styles, label)
+        ranks = draw_intervals(dict(zip(found.agents, found.mean_rank)), site.styles, label, width)
         figures[files[name].removesuffix(".html")] = ranks
     return figures
 
 
-def metric_panels(site: Site, metric: Metric) -> list[Chart]:
-    """A panel for each environment where a metric is known."""
+def metric_panels(site: Site, metric: Metric, axes: str | None = None) -> list[Chart]:
+    """A panel for each environment where a metric is known; with `axes`, "log" or "linear", in place of its own."""
     panels = []
     for task in site.summary.tasks:
         scores = task_view(site, task).scores.items()
@@ -166,7 +194,11 @@ def metric_panels(site: Site, metric: Metric) -> list[Chart]:
         if chart is not None:
             if not metric.bands_in_figures or len(chart.lines) > CROWD:
                 chart = chart.without_bands()  # many bands hide the curves
-            panels.append(replace(chart.on_log_axes() if metric.log_in_figures else chart, title=task))
+            if axes == "linear":
+                chart = chart.on_linear_axes()
+            elif axes == "log" or metric.log_in_figures:
+                chart = chart.on_log_axes()
+            panels.append(replace(chart, title=task))
     return panels
 
 
@@ -174,12 +206,12 @@ def metric_panels(site: Site, metric: Metric) -> list[Chart]:
 
 
 @contextmanager
-def paper_style() -> Iterator[None]:
-    """Seaborn's paper style, inside the block alone."""
+def paper_style(font: str = "sans", size: float = 1) -> Iterator[None]:
+    """Seaborn's paper style in one of `FONTS`, with text of `size` times its points, inside the block alone."""
     import matplotlib as mpl
     import seaborn as sns
 
-    style = sns.axes_style("ticks") | sns.plotting_context("paper")
+    style = sns.axes_style("ticks") | sns.plotting_context("paper", font_scale=size)
     fonts = {
         "pdf.fonttype": 42,
         "svg.fonttype": "none",
@@ -187,15 +219,22 @@ def paper_style() -> Iterator[None]:
         "mathtext.default": "regular",
         "text.usetex": False,  # a user's own setting would give a stranger's names to LaTeX
     }
-    with mpl.rc_context(style | fonts):
+    with mpl.rc_context(style | fonts | FONTS[font]):
         yield
 
 
-def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Figure:
-    """A panel per chart, and one legend for all of them; a single chart is larger."""
+def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle], width: float | None = None) -> Figure:
+    """A panel per chart, and one legend for all of them; a single chart is larger where no width (inches) is asked."""
     n_columns = min(len(charts), _COLUMNS)
+    if width == WIDTHS["column"]:
+        n_columns = 1 if len(charts) <= _STACKED else 2
     n_rows = -(-len(charts) // n_columns)
-    figure = _new_figure(*((4.2, 3.0) if len(charts) == 1 else (2.9 * n_columns + 0.3, 2.3 * n_rows + 0.5)))
+    across = None if width is None else width / n_columns
+    down = None if across is None else 0.75 * min(across, WIDTHS["column"])
+    if width is not None and down is not None:
+        figure = _new_figure(width, down * n_rows + 0.5)
+    else:
+        figure = _new_figure(*((4.2, 3.0) if len(charts) == 1 else (2.9 * n_columns + 0.3, 2.3 * n_rows + 0.5)))
     axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
@@ -204,10 +243,12 @@ def draw_panels(charts: Sequence[Chart], styles: Mapping[str, LineStyle]) -> Fig
         start = _start(chart)
         drawn = _draw(ax, chart, styles, start) | drawn
         earlier = any(np.isfinite(line.y[line.x < start]).any() for line in chart.lines)
-        ax.set(title=plain(chart.title), xlabel=plain(chart.x.text + (f", from {start:g} on" if earlier else "")))
+        label = chart.x.text + (f", from {start:g} on" if earlier else "")
+        ax.set(title=plain(_folded(chart.title, across)), xlabel=plain(_folded(label, across)))
         if i % n_columns == 0:
-            ax.set_ylabel(plain(chart.y.label))
-    _legend(figure, drawn)
+            ax.set_ylabel(plain(_folded(chart.y.label, down)))
+    beside = None if width is None else width - _SAMPLE_INCHES
+    _legend(figure, {_folded(name, beside): line for name, line in drawn.items()})
     return figure
 
 
@@ -306,23 +347,29 @@ def _least(chart: Chart, start: float) -> float:
     return 0.5 * float(max(min(least, begun.min(initial=np.inf)), late.max() / _RANGE))
 
 
-def draw_intervals(intervals: Mapping[str, Interval], styles: Mapping[str, LineStyle], label: str) -> Figure:
-    """A row per agent with its estimate and interval, the smallest estimate on top; wider for long names."""
+def draw_intervals(
+    intervals: Mapping[str, Interval], styles: Mapping[str, LineStyle], label: str, width: float | None = None
+) -> Figure:
+    """A row per agent with its estimate and interval, the smallest estimate on top.
+
+    Without a width (inches) the figure is wider for long names; with one these are folded.
+    """
     order = sorted(intervals, key=lambda name: intervals[name].estimate, reverse=True)
-    figure = _new_figure(4.2, 0.28 * len(order) + 0.8)
+    figure = _new_figure(4.2 if width is None else width, 0.28 * len(order) + 0.8)
     ax = figure.subplots()
     for y, name in enumerate(order):
         interval, colour = intervals[name], styles[name].light
         if interval.is_known:
             ax.plot([interval.low, interval.high], [y, y], color=colour, linewidth=2)
         ax.plot([interval.estimate], [y], "o", color=colour, markersize=5)
-    ax.set_yticks(range(len(order)), list(map(plain, order)))
+    ax.set_yticks(range(len(order)), [plain(_folded(name, width and width / 2)) for name in order])
     ax.grid(axis="x", alpha=0.3)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(left=False)
     ax.set(xlabel=label, xlim=(0.8, len(order) + 0.2))
-    names = max(text.get_window_extent().width for text in ax.get_yticklabels()) / figure.dpi
-    figure.set_figwidth(max(figure.get_figwidth(), names + _ROWS_INCHES))
+    if width is None:
+        names = max(text.get_window_extent().width for text in ax.get_yticklabels()) / figure.dpi
+        figure.set_figwidth(max(figure.get_figwidth(), names + _ROWS_INCHES))
     return figure
 
 
@@ -351,6 +398,11 @@ def _legend(figure: Figure, curves: Mapping[str, Line2D]) -> None:
     figure.set_figheight(figure.get_figheight() + max(0.0, extent.height / figure.dpi - _LEGEND_INCHES))
 
 
+def _folded(text: str, inches: float | None) -> str:
+    """Text in lines of so many inches, in the letters of a figure whose width is asked; as it is where none are."""
+    return text if inches is None else textwrap.fill(text, max(8, int(inches * _LETTERS)))
+
+
 def plain(name: str) -> str:
     """A name without the dollars that matplotlib would read as mathematics."""
     return name.replace("$", r"\$")
@@ -361,7 +413,8 @@ def plain(name: str) -> str:
 
 def markdown_table(site: Site) -> str:
     """Agents by environments: mean and 95 % interval; leading tie groups in bold."""
-    rows = [["Agent", *map(_escape_md, site.summary.tasks)], ["---", *["---:"] * len(site.summary.tasks)]]
+    tasks = _played(site)
+    rows = [["Agent", *map(_escape_md, tasks)], ["---", *["---:"] * len(tasks)]]
     rows += [[_escape_md(name), *cells] for name, cells in _cells(site, _text, NONE, f"{{}}{_PART}", "**{}**")]
     return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", _caption(site), ""])
 
@@ -370,9 +423,10 @@ def latex_table(site: Site) -> str:
     """The same as a `tabular` with booktabs rules."""
     # Bold text alone leaves mathematics as it is.
     cells = _cells(site, _text_latex, "--", f"{{}}{_PART_LATEX}", r"\textbf{{\boldmath {}}}")
-    rows = [["Agent", *map(escape_latex, site.summary.tasks)], *([escape_latex(name), *row] for name, row in cells)]
+    tasks = _played(site)
+    rows = [["Agent", *map(escape_latex, tasks)], *([escape_latex(name), *row] for name, row in cells)]
     head, *body = (" & ".join(row) + r" \\" for row in rows)
-    begin, end = rf"\begin{{tabular}}{{l{'r' * len(site.summary.tasks)}}}", r"\end{tabular}"
+    begin, end = rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}", r"\end{tabular}"
     return "\n".join([f"% {_caption(site)}", begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end, ""])
 
 
@@ -387,7 +441,11 @@ def _cells(
         found = part.format(found) if _is_part(site, task, name) else found
         return bold.format(found) if site.rank(task, name) == 1 else found
 
-    return [(name, [cell(task, name) for task in site.summary.tasks]) for name in _order(site)]
+    return [(name, [cell(task, name) for task in _played(site)]) for name in _order(site)]
+
+
+def _played(site: Site) -> list[str]:
+    return [task for task in site.summary.tasks if not site.styles.keys().isdisjoint(site.shown.on(task))]
 
 
 def _order(site: Site) -> list[str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
+from leaderboards.score.answer import leader
 from leaderboards.score.board_scores import (
     BATCHES,
     LEAST_TASKS,
@@ -50,8 +51,9 @@ class ScoreTab(NamedTuple):
         by: The criterion.
         title: Its name in words.
         meaning: What it says.
-        notes: On what the places rest, and what the tasks tell.
-        sentence: What can be said of the first two agents; "" for one task.
+        notes: On what the places rest.
+        details: What the tasks tell of agents, for who asks.
+        sentence: What can be said of the first two agents of a class, or who leads on a task.
         rows: One an agent, the best first: its mean score. Over a class of tasks follow the mean share of tasks won
             against each other policy, and the mean score on tasks of each level of knowledge.
     """
@@ -60,6 +62,7 @@ class ScoreTab(NamedTuple):
     title: str
     meaning: str
     notes: list[str]
+    details: list[str]
     rows: list[Row]
     sentence: str = ""
 
@@ -69,7 +72,8 @@ class ScoreTable(NamedTuple):
 
     Attributes:
         key: Text for ids, unique on the page.
-        name: Name of the class of tasks; "" if it is alone.
+        of: Name of the class of tasks.
+        name: The same; "" if it is alone.
         tabs: One a criterion that has scores.
         wide: Whether the places are those on tasks like these.
         knowledge: Heads and hints of the columns of knowledge levels.
@@ -81,6 +85,7 @@ class ScoreTable(NamedTuple):
     """
 
     key: str
+    of: str
     name: str
     tabs: list[ScoreTab]
     wide: bool = False
@@ -111,9 +116,11 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
         rows = [_row(site, scores, agent, levels, kinds[agent][1], places.get(agent, "")) for agent in scores.ordered]
         sentence = scores.sentence(*scores.ordered[:2]) if len(rows) > 1 else ""
-        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(site, scores), rows, sentence))
+        details = participation_of(site.summary, scores).lines(None)
+        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(scores), details, rows, sentence))
     return ScoreTable(
         f"scores-{site.classes.index(one)}",
+        one.name,
         one.name if len(site.classes) > 1 else "",
         tabs,
         first.is_wide,
@@ -134,14 +141,15 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
             continue
         names, blocks, S = found
         cells = [_score_cell(at_most_100(mean)) for mean in stratified_means([S])]
+        lead = leader(ranked.agents, [S[:, [names.index(agent) for agent in ranked.agents]]], ranked.ranking)
         places = [place_cell(ranked.ranking, ranked.agents.index(agent)) for agent in names]
         order = np.argsort(-S.mean(axis=0), kind="stable")
         rows = [agent_row(site, names[i], [cells[i]], place=places[i]) for i in order]
         notes = [f"{len(blocks)} repetition{'s' if len(blocks) != 1 else ''} of this environment"]
         if ranked.ranking.is_told:
             notes.append(_first((ranked.ranking.group == 1).sum()))
-        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], notes, rows))
-    return ScoreTable("task", "", tabs) if tabs else None
+        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], notes, [], rows, lead))
+    return ScoreTable("task", "", "", tabs) if tabs else None
 
 
 def _ordered(site: Site, tasks: Sequence[str]) -> list[str]:
@@ -222,14 +230,14 @@ def _filtered_places(
     return found
 
 
-def _notes(site: Site, scores: BoardScores) -> list[str]:
+def _notes(scores: BoardScores) -> list[str]:
     what = f"{len(scores.tasks)} environment{'' if len(scores.tasks) == 1 else 's'}"
     places = f"places on these {what} alone, since fewer than {LEAST_TASKS} say little of others"
     if not scores.ranking.is_told:
         places = "too few repetitions for places"
     elif scores.is_wide:
         places = f"places on tasks like these {what}; where scores of tasks are very skewed the intervals cover less"
-    notes = [places, *participation_of(site.summary, scores).lines(None)]
+    notes = [places]
     notes += [_first(scores.tied_first)] if scores.ranking.is_told else []
     notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]
     return notes

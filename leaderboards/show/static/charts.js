@@ -1,7 +1,7 @@
 "use strict";
 // The charts of a page, as leaderboards/show/chart.py describes them, and the comparison of two agents.
 {
-  const { all, css, address, load, plotting, saveRows, stem, whenNear } = window.gpbandit;
+  const { all, css, address, load, plotting, saveRows, stem, whenIdle } = window.gpbandit;
   const element = (id) => document.getElementById(id);
   const small = matchMedia("(max-width: 40rem)");
   const checked = (id) => element(id).checked;
@@ -362,8 +362,7 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     document.addEventListener("themechange", draw);
   }
-  // The library is read when the reader comes near the chart.
-  const drawable = () => new Promise((near) => whenNear(element("chart-section"), near)).then(plotting);
+  const drawable = () => new Promise(whenIdle).then(plotting);
   const source = element("chart-data");
   if (source) {
     const given = JSON.parse(source.textContent);

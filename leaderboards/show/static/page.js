@@ -37,11 +37,11 @@
   const { plotly } = document.currentScript.dataset;
   const plotting = () => load(plotly);
 
-  const whenNear = (element, act) => new IntersectionObserver((seen, observer) => {
-    if (!seen.some((one) => one.isIntersecting)) return;
-    observer.disconnect();
-    act();
-  }, { rootMargin: "400px" }).observe(element);
+  // What is long to read waits for the page; it does not wait to be near, since what is printed or photographed never is.
+  const whenIdle = (act) => {
+    const begin = () => (window.requestIdleCallback ?? setTimeout)(act);
+    if (document.readyState === "complete") begin(); else addEventListener("load", begin);
+  };
 
   // ---- files ----
   const save = (name, text, type) => {
@@ -63,7 +63,7 @@
     save(`${name}.csv`, lines.map((line) => `${line.map(quoted).join(",")}\n`).join(""), "text/csv");
   };
   const stem = location.pathname.split("/").pop().replace(/\.html$/, "") || "page";
-  window.gpbandit = { all, css, address, load, plotting, saveRows, stem, whenNear };
+  window.gpbandit = { all, css, address, load, plotting, saveRows, stem, whenIdle };
 
   // ---- tables ----
   const value = (row, column, kind) => {

@@ -1,7 +1,7 @@
 "use strict";
 // The mean function of one instance and where an agent pulled, as leaderboards/show/where_agents_pull.py describes them.
 {
-  const { css, address, load, plotting, whenNear } = window.gpbandit;
+  const { css, address, load, plotting, whenIdle } = window.gpbandit;
   const plot = document.getElementById("pulls");
   const choice = document.getElementById("pull-agent");
   const BLUES = [[0, "#f7fbff"], [0.5, "#6baed6"], [1, "#08306b"]];
@@ -49,7 +49,7 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   addEventListener("hashchange", restore);
   restore();
-  whenNear(plot, async () => {
+  whenIdle(async () => {
     await Promise.all([load(plot.dataset.script), plotting()]);
     ready = true;
     draw();

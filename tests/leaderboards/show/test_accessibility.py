@@ -82,7 +82,6 @@ def faultless(axe: Path, open_page: Open, views: list[tuple[Path, tuple[int, int
     for name, size, scheme in views:
         with open_page(name, size, scheme) as page:
             if page.locator("#plot").count():
-                page.locator("#plot").scroll_into_view_if_needed()  # charts are drawn when they are near
                 page.locator("#legend li").first.wait_for()
             page.add_script_tag(path=str(axe))
             violations, passed = page.evaluate(RUN, RULES)

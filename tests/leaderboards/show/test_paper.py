@@ -3,10 +3,11 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
@@ -15,7 +16,15 @@ from leaderboards.score.summary import summarise
 from leaderboards.show import make_figures
 from leaderboards.show.chart import Axis, Chart, Line
 from leaderboards.show.palette import LineStyle
-from leaderboards.show.paper import _text_latex, draw_intervals, draw_panels, escape_latex, metric_panels, paper_style
+from leaderboards.show.paper import (
+    AXES,
+    _text_latex,
+    draw_intervals,
+    draw_panels,
+    escape_latex,
+    metric_panels,
+    paper_style,
+)
 from leaderboards.show.shared import Site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
@@ -56,6 +65,49 @@ def test_what_has_no_numbers_has_no_figure(tmp_path: Path) -> None:
     assert "cumulative_regret.pdf" in names
     assert not any(name.startswith(("regret_ratio", "ranks", "profiles")) for name in names)
     assert (tmp_path / "figures" / "scores.md").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "inches", "font"), [("column", 3.25, "latex"), ("page", 6.75, "serif")])
+def test_a_figure_is_as_wide_as_it_is_printed_and_all_of_it_is_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: str, inches: float, font: str
+) -> None:
+    long = Ref("x:Odd", label="An agent whose name is as long as a line of a column is wide")
+    folder(tmp_path, agents=[*AGENTS, long], repetitions=4)
+    cut = []
+
+    def save(figure: Figure, path: Path, **_: object) -> None:
+        Path(path).touch()
+        assert figure.get_figwidth() == inches
+        inside = figure.get_tightbbox()
+        if inside.x0 < 0 or inside.y0 < 0 or inside.x1 > inches or inside.y1 > figure.get_figheight():
+            cut.append((path, inside.extents))
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    make_figures(tmp_path, formats=("pdf",), width=width, font=font)
+    assert cut == []
+
+
+@pytest.mark.slow
+def test_axes_are_what_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path, repetitions=4)
+    seen: dict[str, set[str]] = {}
+
+    def save(figure: Figure, path: Path, **_: object) -> None:
+        Path(path).touch()
+        seen[Path(path).name.strip(".").partition(".")[0]] = {ax.get_yscale() for ax in figure.axes if ax.get_visible()}
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    for axes in AXES:
+        make_figures(tmp_path, tmp_path / axes, ("pdf",), axes=axes)
+        assert seen["simple_regret"] == seen["cumulative_regret"] == {axes}
+
+
+@pytest.mark.parametrize("wrong", [{"width": "3"}, {"axes": "sqrt"}, {"font": "Arial"}])
+def test_choices_that_there_are_not_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    (name, value), *_ = wrong.items()
+    with pytest.raises(ValueError, match=f"^{name}: expected one of .*, got '{value}'"):
+        make_figures(tmp_path, **wrong)
 
 
 def drawn(*charts: Chart) -> list[Axes]:

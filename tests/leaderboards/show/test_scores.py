@@ -59,8 +59,8 @@ def test_every_criterion_has_a_tab_that_says_what_it_rests_on(site: Site) -> Non
         scores = [row.cells[0].sort for row in tab.rows]
         assert scores == sorted(scores, reverse=True)
         assert tab.notes[0].startswith(f"places on tasks like these {TASKS} environments; ")
-        assert any(note.startswith("participation ratio of the environments ") for note in tab.notes)
-        assert any(note.startswith("median correlation of two environments' ranks ") for note in tab.notes)
+        assert any(note.startswith("participation ratio of the environments ") for note in tab.details)
+        assert any(note.startswith("median correlation of two environments' ranks ") for note in tab.details)
         assert any("first" in note for note in tab.notes)
     by_regret, by_recommendation = table.tabs[0].rows, table.tabs[2].rows
     assert by_regret[-1].name == "Uniform"
