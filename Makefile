@@ -82,11 +82,12 @@ contracts: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 
 # Every test is in one of two tiers. Coverage is that of the fast tier: tracing more than doubles the time of a long play.
+# Types and shapes of arrays are enforced by `make test-portable`: both at once cost a third of the time.
 REST := slow or chaos or browser or docs
 
 test-fast: $(VENV)/.installed-test
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" --cov --cov-report=
+	GPBANDIT_SHAPES=0 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not ($(REST))" --cov --cov-report=
 
 # `make test` as on a machine that has nothing: an empty cache, no data beside the checkout, no source asked. What needs
 # data skips, and says so.
@@ -103,7 +104,7 @@ test-rest: $(VENV)/.installed-test
 NUMERICAL ?= tests
 LOOPS ?= Nehalem,Sandybridge,Haswell,Zen,SkylakeX,NumPy-baseline
 test-portable: $(VENV)/.installed-test
-	GPBANDIT_SHAPES=0 $(BIN)/python -m tests.portable --loops $(LOOPS) --jobs $(WORKERS) -m "not ($(REST))" $(NUMERICAL)
+	$(BIN)/python -m tests.portable --loops $(LOOPS) --jobs $(WORKERS) -m "not ($(REST))" $(NUMERICAL)
 
 # The fast tier with the lowest versions that pyproject.toml states, without enforced annotations; LOW=tests/gp for a part.
 LOW ?= tests

@@ -1,8 +1,8 @@
 """Tests with the compiled loops of other processors: `python -m tests.portable [--loops A,B] [what pytest takes]`.
 
 Prints a row of Markdown for each setting: what was found, and how long it took. OpenBLAS is told a core type, NumPy is
-told to leave out every extension that it would choose at run time. Ends with 1 if a test fails anywhere. Each setting
-is one process, as many at a time as `--jobs` says: workers of one setting would each collect all tests.
+told to leave out every extension that it would choose at run time. Ends with 1 if a test fails anywhere. As many
+settings are played at a time as `--jobs` says; where they are fewer, each has workers, which all collect the tests.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def main() -> int:
     names = own.loops.split(",")
     if unknown := [part for name in names for part in name.split("+") if part not in ALL]:
         parser.error(f"--loops: expected some of {', '.join(ALL)}, got {unknown[0]!r}")
+    if (workers := own.jobs // len(names)) > 1:
+        arguments += ["-n", str(workers), "--dist", "worksteal"]
     passed = True
     sys.stdout.write("| loops | loaded | tests | seconds |\n|---|---|---|---:|\n")
     with ThreadPoolExecutor(own.jobs) as pool:

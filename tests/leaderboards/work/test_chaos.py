@@ -26,6 +26,7 @@ from tests.leaderboards.work.test_schedule import rows, specs_of
 pytestmark = pytest.mark.chaos
 
 WORKER_KILLS = 10
+_HANGS = 900  # seconds after which the harness will not end; on a busy machine it needs some minutes
 HARNESS_KILLS = (3, 7)
 SCHEDULER_KILL = 5
 WORKER_START_SECONDS = 2.0  # a Dask worker killed while it starts takes its nanny with it
@@ -87,7 +88,7 @@ def rampage(
         return subprocess.Popen([sys.executable, "-c", SCRIPT, str(store.directory), executor, scheduler])
 
     dice = random.Random(0)
-    killed, harness, deadline = 0, start(), time.monotonic() + 150
+    killed, harness, deadline = 0, start(), time.monotonic() + _HANGS
     while harness.poll() is None and time.monotonic() < deadline:
         time.sleep(0.25 + 0.5 * dice.random())
         alive = workers(harness.pid)
