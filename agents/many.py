@@ -98,6 +98,11 @@ class VectorAgent(ABC):
         self.n_pulls += 1
         self._learn(self._arms, rewards)
 
+    def follow(self, arms: Array, rewards: Array) -> None:
+        """Take in the rewards of arms that somebody else selected, shape (R,)."""
+        self._arms = arms
+        self.observe(rewards)
+
     @abstractmethod
     def _learn(self, arms: Array, rewards: Array) -> None: ...
 

@@ -40,7 +40,7 @@ from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.many import at
 from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
-from leaderboards.audit.measure import misses
+from leaderboards.audit.measure import informative, misses
 from leaderboards.play.build import (
     MADE,
     AgentLike,
@@ -93,7 +93,8 @@ class Simulation:
         recommended: Regret of what the policy recommends after its last feedback by then, shape (R, p); NaN before it.
         bands: With `audit=True`, one row a repetition: `violated`, the first evaluation after which the mean of some
             arm was outside the band, 0 if never; `required_scaling`, the least factor of the band with which none ever
-            was; `half_width`, the mean over arms and evaluations. All NaN without a band. None without an audit.
+            was; `half_width`, the mean over arms and evaluations; `informative`, the share of arms whose band is at the
+            end narrower than the range of the means. All NaN without a band. None without an audit.
         guarantee: What the policy says of its band.
         no_guarantee: Why no theorem guarantees the band on this environment; "" if one does.
         how: How the repetitions were played, in a line.
@@ -254,7 +255,7 @@ def simulate(
         found.regret,
         times,
         found.recommended,
-        pd.DataFrame(dict(zip(("violated", "required_scaling", "half_width"), found.bands.T))) if audit else None,
+        pd.DataFrame(dict(zip(_BAND, found.bands.T))) if audit else None,
         guarantee,
         guarantee_status(guarantee, problem) if audit else "",
         parts.where,
@@ -274,6 +275,7 @@ class _Played:
 
 
 _COLUMNS = ("actions", "regret", "recommended", "bands")
+_BAND = ("violated", "required_scaling", "half_width", "informative")
 
 
 class _Parts(ABC):
@@ -396,7 +398,7 @@ class _SideBySide(_Parts):
                     recommended.append(xp.where(informed, at(means, vector.recommend()), xp.nan))
             chosen = device.get(actions)
             regrets = best[:, None] - device.get(xp.stack(recommended, axis=1))
-            bands = np.full((n, 3), np.nan) if follows is None else follows.found()
+            bands = np.full((n, len(_BAND)), np.nan) if follows is None else follows.found()
         seconds, mean = perf_counter() - started, np.take_along_axis(host, chosen, axis=1)
         regret = best[:, None] - mean
         if records:
@@ -426,7 +428,8 @@ class _Following:
         self._vector, self._means, self.xp = vector, means, vector.xp
         n = means.shape[0]
         zeros = vector.device.put(np.zeros(n))
-        self._violated, self._scaling, self._width, self._looks = (zeros * 1.0 for _ in range(4))
+        self._violated, self._scaling, self._width, self._share, self._looks = (zeros * 1.0 for _ in range(5))
+        self._span = (self.xp.max(means, axis=1) - self.xp.min(means, axis=1))[:, None]
         self._none = False
 
     def look(self, t: int) -> None:
@@ -442,11 +445,13 @@ class _Following:
         self._violated = xp.where(fresh, float(t), self._violated)
         self._scaling = xp.where(now > 0, xp.maximum(self._scaling, xp.max(scaling, axis=1)), self._scaling)
         self._width = self._width + now * xp.mean(band[1], axis=1)
+        share = xp.mean(xp.astype(2 * band[1] < self._span, self._looks.dtype), axis=1)
+        self._share = xp.where(now > 0, share, self._share)
         self._looks = self._looks + now
 
-    def found(self) -> Float[np.ndarray, "n 3"]:
-        """`violated`, `required_scaling` and `half_width` of each."""
-        columns = self._violated, self._scaling, self._width / self.xp.clip(self._looks, 1.0, None)
+    def found(self) -> Float[np.ndarray, "n 4"]:
+        """`_BAND` of each."""
+        columns = self._violated, self._scaling, self._width / self.xp.clip(self._looks, 1.0, None), self._share
         found = np.stack([self._vector.device.get(column) for column in columns], axis=1)
         return np.full_like(found, np.nan) if self._none else found
 
@@ -532,7 +537,7 @@ class _BandWatch:
     guarantee = BandGuarantee()
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, bool, float, float]] = []
+        self._rows: list[tuple[int, bool, float, float, float]] = []
 
     def begins(self, loop: Loop) -> None:
         """Nothing has been told yet."""
@@ -547,18 +552,20 @@ class _BandWatch:
         if (band := loop.agent.predict(arms)) is not None:
             means = np.asarray(loop.env.unwrapped.mean(np.arange(len(arms))), np.float64)  # type: ignore[attr-defined]
             outside, scaling = misses(*band, means)
-            self._rows.append((loop.t, bool(outside.any()), float(scaling.max()), float(band[1].mean())))
+            wide = float(band[1].mean()), informative(band, means)
+            self._rows.append((loop.t, bool(outside.any()), float(scaling.max()), *wide))
 
     def ends(self, loop: Loop) -> None:
         """What the agent says of its band, now that it has played."""
         self.guarantee = loop.agent.band_guarantee()
 
-    def found(self) -> tuple[float, float, float]:
-        """`violated`, `required_scaling` and `half_width`; NaN without a band."""
+    def found(self) -> tuple[float, ...]:
+        """`_BAND`; NaN without a band."""
         if not self._rows:
-            return (np.nan,) * 3
-        t, outside, scaling, width = map(np.array, zip(*self._rows))
-        return float(t[outside.argmax()]) if outside.any() else 0.0, float(scaling.max()), float(width.mean())
+            return (np.nan,) * len(_BAND)
+        t, outside, scaling, width, share = map(np.array, zip(*self._rows))
+        first = float(t[outside.argmax()]) if outside.any() else 0.0
+        return first, float(scaling.max()), float(width.mean()), float(share[-1])
 
 
 def _why_run_by_run(env: gym.Env[Any, Any], problem: Problem, feedback: str) -> str:
