@@ -7,7 +7,7 @@ word are ranked; all others are listed below, each with the reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +19,10 @@ from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AuditPlan
 from leaderboards.score.frames import TaskRanking
 from leaderboards.score.rankings import ranking_over, task_ranking
-from leaderboards.score.statistics import LEVEL, Interval
 from leaderboards.score.summary import Summary
 from leaderboards.store.kept import KeptAudit
 from leaderboards.store.store import Store
 
-_DRAWS = 2_000
 _NAMED = 3
 """Most tasks that a reason names."""
 
@@ -231,23 +229,6 @@ def _geometric_mean(values: Float[np.ndarray, " n"], weights: Float[np.ndarray, 
 
 
 @dataclass(frozen=True)
-class Price:
-    """The price of validity.
-
-    Attributes:
-        ratio: Mean regret of the best valid row over that of the best row of all; over several tasks their geometric
-            mean. At least 1. The interval is the percentiles of a paired bootstrap over repetitions, which chooses the
-            best rows anew in each draw.
-        valid: The best valid row of each task.
-        best: The best row of all.
-    """
-
-    ratio: Interval
-    valid: dict[str, str]
-    best: dict[str, str]
-
-
-@dataclass(frozen=True)
 class ValidRow:
     """A valid row in the ranking of a group of tasks.
 
@@ -272,13 +253,11 @@ class ValidList:
         name: Name of the group.
         tasks: Its tasks.
         rows: From the best mean rank to the worst.
-        price: What validity costs on these tasks; None where it is not known.
     """
 
     name: str
     tasks: tuple[str, ...]
     rows: tuple[ValidRow, ...]
-    price: Price | None
 
 
 @dataclass(frozen=True)
@@ -291,7 +270,6 @@ class GuaranteeBoard:
         rows: All rows, in the order of the suite.
         lists: The rankings of valid rows, one a group of tasks.
         below: All rows that are not valid: by regret, those that played all tasks first.
-        prices: Price of validity by task; absent where no valid row claims it.
     """
 
     plan: AuditPlan
@@ -299,7 +277,6 @@ class GuaranteeBoard:
     rows: tuple[GuaranteeRow, ...]
     lists: tuple[ValidList, ...]
     below: tuple[GuaranteeRow, ...]
-    prices: Mapping[str, Price]
 
     @property
     def valid(self) -> tuple[GuaranteeRow, ...]:
@@ -316,13 +293,6 @@ class GuaranteeBoard:
         """Valid rows that claim no group of tasks whole."""
         listed = {one.row.agent for ranking in self.lists for one in ranking.rows}
         return tuple(row for row in self.valid if row.agent not in listed)
-
-    @property
-    def sentence(self) -> str:
-        """How many rows keep their word, and what that costs."""
-        costs = [f"{one.price.ratio.estimate:.2g} times ({one.name})" for one in self.lists if one.price is not None]
-        cost = f"; keeping it costs at least {' and '.join(costs)} the least regret" if costs else ""
-        return kept_words(self.rows) + cost
 
 
 def guarantee_board(
@@ -343,7 +313,6 @@ def guarantee_board(
     found = {task: task_ranking(summary, task) for task in summary.tasks} if rankings is None else rankings
     groups = {name: tuple(task for task in group if task in summary.tasks) for name, group in plan.groups.items()}
     deciding = tuple(task for group in groups.values() for task in group)
-    prices = {task: price_of(summary, [task], _valid_on(rows, (task,))) for task in deciding}
     others = [row for row in rows if row.verdict.category != "valid"]
     return GuaranteeBoard(
         plan,
@@ -351,7 +320,6 @@ def guarantee_board(
         rows,
         tuple(_ranked(summary, name, tasks, rows, found) for name, tasks in groups.items() if tasks),
         tuple(sorted(others, key=lambda row: (-row.played(deciding), row.mean_regret(deciding)))),
-        {task: price for task, price in prices.items() if price is not None},
     )
 
 
@@ -382,47 +350,4 @@ def _ranked(
             place = over.ranking.marked(int(over.ranking.group[i])) if over.ranking.is_told else ""
         found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks)))
     found.sort(key=lambda one: (np.isnan(one.mean_rank), one.mean_rank, one.regret))
-    return ValidList(name, tasks, tuple(found), price_of(summary, tasks, agents))
-
-
-def price_of(summary: Summary, tasks: Iterable[str], valid: Collection[str]) -> Price | None:
-    """The price of validity on tasks; None if one of them has no valid row, or an unknown regret.
-
-    Rows that have not finished all repetitions of a task are left out on it.
-
-    Args:
-        summary: The runs, reduced.
-        tasks: Labels of tasks, at least one.
-        valid: Labels of the valid rows that claim all of them.
-    """
-    rng = np.random.default_rng(0)
-    logs, valids, bests, n = [], {}, {}, 0
-    for task in tasks:
-        names, Y = _regrets(summary, task)
-        allowed = [i for i, name in enumerate(names) if name in valid]
-        if not allowed or not np.isfinite(Y).all() or not (Y.mean(axis=0) > 0).all():
-            return None
-        n = len(Y)
-        # The first draw is the sample itself.
-        weights = np.concatenate([np.full((1, n), 1 / n), rng.multinomial(n, np.full(n, 1 / n), _DRAWS) / n])
-        means = weights @ Y
-        kept, least = means[:, allowed].min(axis=1), means.min(axis=1)
-        # A draw of repetitions without regret: equal, or infinitely worse.
-        ratios = np.divide(kept, least, out=np.where(kept > 0, np.inf, 1.0), where=least > 0)
-        logs.append(np.log(ratios))
-        valids[task] = names[allowed[int(means[0, allowed].argmin())]]
-        bests[task] = names[int(means[0].argmin())]
-    means = np.exp(np.mean(logs, axis=0))
-    ends = (1 - LEVEL) / 2, (1 + LEVEL) / 2
-    # No interpolation, which knows no infinity.
-    low, high = np.quantile(means[1:], ends, method="nearest") if n > 1 else (np.nan, np.nan)
-    return Price(Interval(float(means[0]), float(low), float(high), n), valids, bests)
-
-
-def _regrets(summary: Summary, task: str) -> tuple[list[str], Float[np.ndarray, "n k"]]:
-    """The rows that finished all repetitions that any did, and their final cumulative regrets."""
-    scores = summary.on(task)
-    blocks = sorted({block for one in scores.values() for block in one.blocks})
-    names = [name for name, one in scores.items() if len(one) == len(blocks)]
-    columns = [scores[name].finals["cumulative_regret"][scores[name].rows(blocks)] for name in names]
-    return names, np.stack(columns, axis=1) if columns else np.zeros((len(blocks), 0))
+    return ValidList(name, tasks, tuple(found))

@@ -218,13 +218,9 @@ def verdict_lines(view: Store, also: Collection[str] = ()) -> list[str]:
 
 def _guarantee_lines(board: GuaranteeBoard) -> Iterator[str]:
     """The lines of `gpbandit ranking --valid`: the valid rows of each group of tasks, the line, and all others."""
-    yield board.sentence
+    yield kept_words(board.rows)
     for ranking in board.lists:
         yield f"{ranking.name}: {_counted(len(ranking.tasks))}, {len(ranking.rows)} valid rows"
-        if ranking.price is not None:
-            ratio = ranking.price.ratio
-            ends = f" ({ratio.low:.2f} to {ratio.high:.2f})" if ratio.is_known else ""
-            yield f"  price of validity {ratio.estimate:.2f}{ends}: regret of the best valid row over the least of all"
         yield f"  {'place':<6}{'mean rank':>9}{'regret':>8}{'slack':>7}  row"
         for one in ranking.rows:
             slack = one.row.mean_slack(ranking.tasks)

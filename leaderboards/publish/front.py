@@ -23,11 +23,12 @@ from typing import Any
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
+from leaderboards.audit.bands import study
 from leaderboards.publish.boards import Board, board, board_folder, board_parts, pack_board
 from leaderboards.score.summary import score_table
 from leaderboards.show.agent_card import bibtex
+from leaderboards.show.bands_page import BANDS_FILE, bands_page
 from leaderboards.show.build import copy_library, page_templates, whole_site, write_site
-from leaderboards.show.guarantee_page import guarantee_card
 from leaderboards.show.paper import latex_table
 from leaderboards.show.scores import ScoreTable, class_scores
 from leaderboards.show.shared import Site
@@ -56,14 +57,15 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     copy_library(folder)
-    text = (
-        page_templates()
-        .get_template("front.html.j2")
-        .render(cards=_cards(folder, workers), documentation=(folder / "docs" / "index.html").is_file())
+    templates, documentation = page_templates(), (folder / "docs" / "index.html").is_file()
+    bands = study()
+    text = templates.get_template("front.html.j2").render(
+        cards=_cards(folder, workers), documentation=documentation, bands=bands, bands_file=BANDS_FILE
     )
+    about = templates.get_template("bands.html.j2").render(bands_page(bands))
     static = resources.files("leaderboards.show") / "static"
     contents = {name: (static / name).read_text(encoding="utf-8") for name in ("style.css", "page.js")}
-    for name, content in {**contents, "index.html": text}.items():
+    for name, content in {**contents, "index.html": text, BANDS_FILE: about}.items():
         with written_whole(folder / name) as temporary:
             temporary.write_text(content, encoding="utf-8")
     return folder / "index.html"
@@ -107,7 +109,6 @@ def _card(name: str, front: Path) -> dict[str, Any] | None:
         "tabs": [] if table is None else [(tab, _leaders(tab.rows)) for tab in table.tabs],
         "kernels": () if table is None else table.kernels,
         "batchings": () if table is None else table.batchings,
-        "guarantees": None if site.guarantees is None else guarantee_card(site, site.guarantees),
         "stale": sorted(set(found.stale().values())),
         "parts": board_parts().get(name, ()),
         "sha256": sha256,

@@ -1,4 +1,4 @@
-"""The page of a board of guarantees: which rows keep their word, what that costs, and why all others have no rank."""
+"""The page of a board of guarantees: which rows keep their word, and why all others have no rank."""
 
 from __future__ import annotations
 
@@ -8,46 +8,33 @@ from typing import Any
 
 from markupsafe import Markup
 
-from leaderboards.audit.guarantees import Cell, GuaranteeBoard, GuaranteeRow, Price, ValidList, ValidRow
+from leaderboards.audit.guarantees import Cell, GuaranteeBoard, GuaranteeRow, ValidList, ValidRow, kept_words
 from leaderboards.audit.validity import NEAR, most_violated
 from leaderboards.show import palette
-from leaderboards.show.format import NONE, between, number
+from leaderboards.show.format import NONE, number
 from leaderboards.show.shared import Site
-from leaderboards.show.table import LAST, Row, TableCell, agent_row, number_cell, task_row
+from leaderboards.show.table import LAST, Row, TableCell, agent_row, number_cell
 
 GUARANTEE_FILE = "guarantees.html"
 
 FIRST = 8
 """Rows of a ranking that are shown until it is unfolded, so that a common screen has the line below the valid rows."""
 
-_LEADERS = 3
 _SLACK = "num slack nowrap"
 _TOP = 100  # slack beyond is drawn there: widths of large batches are millions of times what is needed
-
-
-def guarantee_card(site: Site, board: GuaranteeBoard) -> dict[str, Any]:
-    """What the front page says of a board: the leaders of its valid rows, and of all others by regret."""
-    lists = [_list(site, board, one) for one in board.lists if one.rows]
-    return {
-        "file": GUARANTEE_FILE,
-        "sentence": board.sentence,
-        "tasks": len(board.tasks),
-        "lists": [one | {"rows": one["rows"][:_LEADERS]} for one in lists],
-        "below": [_row(site, board, row, board.tasks) for row in board.below[:_LEADERS]],
-    }
 
 
 def guarantee_page(site: Site, board: GuaranteeBoard) -> dict[str, Any]:
     """Context of `guarantee.html.j2`."""
     return {
         "board": board,
+        "sentence": kept_words(board.rows),
         "first": FIRST,
         "near": NEAR,
         "scatter": _scatter(board),
         "lists": [_list(site, board, ranking) for ranking in board.lists],
         "unlisted": [_row(site, board, row, board.tasks) for row in board.unlisted],
         "below": [_row(site, board, row, board.tasks) for row in board.below],
-        "prices": [_price_row(site, task, price) for task, price in board.prices.items()],
         "columns": [(task, site.task_files[task], task in board.tasks) for task in site.summary.tasks],
         "matrix": [
             agent_row(site, row.agent, (_mark(board, row, task) for task in site.summary.tasks))
@@ -58,13 +45,9 @@ def guarantee_page(site: Site, board: GuaranteeBoard) -> dict[str, Any]:
 
 
 def _list(site: Site, board: GuaranteeBoard, ranking: ValidList) -> dict[str, Any]:
-    """A ranking of valid rows that claim all tasks of a group, and in words what validity costs on them, if known."""
-    price = ""
-    if ranking.price is not None:
-        ends = between(ranking.price.ratio)
-        price = number(ranking.price.ratio.estimate) + (f" ({ends})" if ends else "")
+    """A ranking of valid rows that claim all tasks of a group."""
     rows = [_row(site, board, one.row, ranking.tasks, one) for one in ranking.rows]
-    return {"name": ranking.name, "tasks": len(ranking.tasks), "rows": rows, "price": price}
+    return {"name": ranking.name, "tasks": len(ranking.tasks), "rows": rows}
 
 
 def _row(
@@ -119,13 +102,6 @@ def _slack_cell(row: GuaranteeRow, tasks: tuple[str, ...]) -> TableCell:
         drawing=Markup(' <span class="shortfall">{}</span>').format(short),
         css=_SLACK,
     )
-
-
-def _price_row(site: Site, task: str, price: Price) -> Row:
-    """The price of validity of a task, the best valid row that claims it, and the best row of all."""
-    cell = TableCell(number(price.ratio.estimate), price.ratio.estimate, between(price.ratio))
-    names = (price.valid[task], price.best[task])
-    return task_row(site, task, [cell, *(TableCell(name, name, css="") for name in names)])
 
 
 def _mark(board: GuaranteeBoard, row: GuaranteeRow, task: str) -> TableCell:

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
+from leaderboards.audit.guarantees import kept_words
 from leaderboards.play.protocol_checks import words_of
 from leaderboards.score.answer import LEGEND, leader
 from leaderboards.score.board_scores import why_no_score
@@ -83,7 +84,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "profile": _profile(site),
         "gaps": unfinished_rows(site),
         "delays": delay_links(site),
-        "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, site.guarantees.sentence),
+        "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, kept_words(site.guarantees.rows)),
         "bands": coverage_table(site),
         "origins": summary.origins,
         "spent": wall_time(list(summary.runs["seconds"])),

@@ -540,11 +540,15 @@ class Drawing(NamedTuple):
         with paper_style():
             return draw_panels([self.chart], self.styles)
 
-    def _repr_html_(self) -> str:
+    def svg(self) -> Markup:
+        """The chart inside a figure of HTML, with its meaning below it."""
         text = io.StringIO()
         with paper_style():
             metadata: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
             self.figure().savefig(text, format="svg", metadata=metadata, facecolor="white")
         svg = text.getvalue()
         frame = Markup('<figure style="margin:0" role="img" aria-label="{}">{}<figcaption>{}</figcaption></figure>')
-        return str(frame.format(self.chart.alt, Markup(svg[svg.index("<svg") :]), self.chart.meaning))
+        return frame.format(self.chart.alt, Markup(svg[svg.index("<svg") :]), self.chart.meaning)
+
+    def _repr_html_(self) -> str:
+        return str(self.svg())

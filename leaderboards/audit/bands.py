@@ -1,0 +1,209 @@
+"""What follows from the study of bands and choices that `benchmarks/guarantees.py` makes: two tables and a sentence.
+
+A band that is proven for adaptive pulls holds whatever is pulled, so a rule may choose by anything and state it. Bands
+are therefore judged along the pulls of several players, and rules by their regret, beside the band that may be stated.
+
+A band is *refuted* by a cell, a task and a player, where so many violated runs are improbable at `delta`: the binomial
+tail is below 0.05 over the cells of the band. It *keeps its word* if a theorem applies in all its cells and each of
+them confirms it, see `leaderboards.audit.validity`. Two more facts say what that is worth. Its *least factor* is what
+the band could be multiplied by and still keep its word: far below 1, nothing was tested. Its *share said* is that of
+arms with a band narrower than the range of the means: near 0, it says nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+
+from leaderboards.audit.validity import least_held, most_violated
+
+TESTED = 0.5
+"""Least factor below which a band is not tested."""
+SAYS = 0.05
+"""Share of arms below which a band says nothing."""
+
+Verdict = Literal["keeps its word", "not confirmed", "not tested", "says nothing", "holds, no theorem", "fails"]
+"""What is said of a band; `"holds, no theorem"`: nothing refutes it, and nothing proves it."""
+
+
+@dataclass(frozen=True)
+class BandRow:
+    """A band over all its cells.
+
+    Attributes:
+        band: Its name.
+        reach: Along whose pulls it was read: `"any"`, `"data"` or `"own"`.
+        control: Why it must fail; "" if it need not.
+        verdict: What is said of it.
+        runs, violated: Over all cells together.
+        worst: Task and player of the cell with most violated runs.
+        worst_violated: Their number, of `worst_runs`.
+        factor: Least factor, the largest over cells.
+        informative: Share said at the end, mean over tasks of the smallest over players.
+        half_width: Half-width at the end over the range of the means, 1 where it is more, in the same way the largest;
+            NaN where it was not measured.
+        why_not: Why no theorem guarantees it; "" if one does everywhere.
+    """
+
+    band: str
+    reach: str
+    control: str
+    verdict: Verdict
+    runs: int
+    violated: int
+    worst: tuple[str, str]
+    worst_violated: int
+    worst_runs: int
+    factor: float
+    informative: float
+    half_width: float
+    why_not: str
+
+
+@dataclass(frozen=True)
+class ChoiceRow:
+    """A rule of choice on a group of tasks.
+
+    Attributes:
+        rule: Its name.
+        regret: Cumulative regret over that of uniform sampling, mean over tasks, with its standard error.
+        error: As above.
+        band: The tightest band that keeps its word and may be stated along its pulls on all these tasks; "" if none.
+        half_width: That band's half-width at the end along these pulls, mean over tasks; NaN without one.
+        informative: Likewise its share said.
+    """
+
+    rule: str
+    regret: float
+    error: float
+    band: str
+    half_width: float
+    informative: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """The study.
+
+    Attributes:
+        delta, horizon: Failure probability and evaluations of a run.
+        bands: One row each, as they are listed in the study.
+        choices: By group of tasks, `"known"`, `"near"` and `"drawn"`, the rules by regret.
+        tasks: Names of the tasks by group.
+    """
+
+    delta: float
+    horizon: int
+    bands: Sequence[BandRow]
+    choices: Mapping[str, Sequence[ChoiceRow]]
+    tasks: Mapping[str, Sequence[str]]
+
+    @property
+    def controls(self) -> tuple[int, int]:
+        """How many of the bands that must fail do, and how many there are."""
+        found = [row.verdict == "fails" for row in self.bands if row.control]
+        return sum(found), len(found)
+
+    def count(self, verdict: Verdict) -> int:
+        """How many bands, controls aside, are such."""
+        return sum(row.verdict == verdict for row in self.bands if not row.control)
+
+    @property
+    def sentence(self) -> str:
+        """What a proven band costs, and what choosing by it does."""
+        best = self.choices["known"][0]
+        own = next((row for row in self.choices["known"] if row.rule == f"GP-UCB, {best.band}"), None)
+        if own is None:
+            return "No band that keeps its word may be stated along the rule with the least regret"
+        narrower = own.half_width < best.half_width
+        width = (
+            f"narrows it from {best.half_width:.2f} to {own.half_width:.2f} of the range" if narrower else "widens it"
+        )
+        return (
+            f"A proven band costs no regret: along the pulls of {best.rule}, {best.band}'s keeps its word. Choosing by "
+            f"that band costs {own.regret / best.regret:.1f} times the regret, and {width}"
+        )
+
+
+@functools.cache
+def study() -> Study:
+    """The study that the package holds."""
+    return read_study(json.loads(files("leaderboards.audit").joinpath("guarantees.json").read_text(encoding="utf-8")))
+
+
+def read_study(kept: Mapping[str, Any]) -> Study:
+    """What follows from numbers as `benchmarks/guarantees.py` keeps them."""
+    delta, cells = float(kept["delta"]), kept["cells"]
+    rows = [_row(band, [cell for cell in cells if cell["band"] == band["label"]], delta) for band in kept["bands"]]
+    keeps = {row.band for row in rows if row.verdict == "keeps its word"}
+    choices = {}
+    for group, tasks in kept["tasks"].items():
+        rules = dict.fromkeys(one["rule"] for one in kept["regrets"] if one["task"] in tasks)
+        found = [_choice(rule, [*tasks], kept["regrets"], cells, keeps) for rule in rules]
+        choices[group] = sorted((row for row in found if row is not None), key=lambda row: row.regret)
+    return Study(delta, int(kept["horizon"]), rows, choices, kept["tasks"])
+
+
+def _row(band: Mapping[str, str], cells: Sequence[Mapping[str, Any]], delta: float) -> BandRow:
+    worst = max(cells, key=lambda cell: cell["violated"] / cell["runs"])
+    tasks = list(dict.fromkeys(cell["task"] for cell in cells))
+    said = [min(cell["informative"] for cell in cells if cell["task"] == task) for task in tasks]
+    wide = [max(cell["half_width"] for cell in cells if cell["task"] == task) for task in tasks]
+    factor, informative = max(float(cell["factor"]) for cell in cells), float(np.mean(said))
+    why = next((cell["why_not"] for cell in cells if cell["why_not"]), "")
+    refuted = any(cell["violated"] > most_violated(cell["runs"], delta, len(cells)) for cell in cells)
+    confirmed = all(least_held(cell["violated"], cell["runs"]) >= 1 - delta for cell in cells)
+    verdict: Verdict = "keeps its word"
+    if refuted:
+        verdict = "fails"
+    elif informative < SAYS:
+        verdict = "says nothing"
+    elif factor < TESTED:
+        verdict = "not tested"
+    elif why:
+        verdict = "holds, no theorem"
+    elif not confirmed:
+        verdict = "not confirmed"
+    return BandRow(
+        band["label"],
+        band["reach"],
+        band["control"],
+        verdict,
+        sum(cell["runs"] for cell in cells),
+        sum(cell["violated"] for cell in cells),
+        (worst["task"], worst["player"]),
+        worst["violated"],
+        worst["runs"],
+        factor,
+        informative,
+        float(np.mean(wide)),
+        why,
+    )
+
+
+def _choice(
+    rule: str,
+    tasks: Sequence[str],
+    regrets: Sequence[Mapping[str, Any]],
+    cells: Sequence[Mapping[str, Any]],
+    keeps: set[str],
+) -> ChoiceRow | None:
+    """The row of a rule that played all these tasks; None for another."""
+    mine = [one for one in regrets if one["rule"] == rule and one["task"] in tasks]
+    if len(mine) < len(tasks):
+        return None
+    stated: dict[str, list[tuple[float, float]]] = {}
+    for cell in cells:
+        if cell["player"] == rule and cell["task"] in tasks and cell["band"] in keeps:
+            stated.setdefault(cell["band"], []).append((cell["half_width"], cell["informative"]))
+    means = {band: np.mean(found, axis=0) for band, found in stated.items() if len(found) == len(tasks)}
+    band = min(means, key=lambda name: float(means[name][0]), default="")
+    half, said = means[band] if band else (float("nan"), float("nan"))
+    error = float(np.sqrt(np.sum([one["error"] ** 2 for one in mine])) / len(tasks))
+    return ChoiceRow(rule, float(np.mean([one["mean"] for one in mine])), error, band, float(half), float(said))
