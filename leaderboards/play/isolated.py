@@ -53,6 +53,7 @@ _LARGEST = 1 << 22  # bytes of an answer; 10,000 points in 20 dimensions take ha
 _DEEPEST, _LONGEST, _MOST_NAMES = 4, 1000, 1000
 _NUMBERS = "biuf"
 _LINES, _LINE = 5, 200  # what is shown of the prints of a run
+_READS = 5.0  # seconds at most for the last of them: a busy machine reads late, and a process that was left may never close
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class IsolatedAgent(Agent):
                 with contextlib.suppress(BrokenPipeError):  # half of a question may wait in it
                     end.close()
         self._process.wait()
-        self._reader.join(1.0)
+        self._reader.join(_READS)
         if not self._reader.is_alive() and self._process.stderr is not None:  # else some other process holds the pipe
             self._process.stderr.close()
         self._home.cleanup()
