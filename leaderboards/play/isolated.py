@@ -53,7 +53,7 @@ _LARGEST = 1 << 22  # bytes of an answer; 10,000 points in 20 dimensions take ha
 _DEEPEST, _LONGEST, _MOST_NAMES = 4, 1000, 1000
 _NUMBERS = "biuf"
 _LINES, _LINE = 5, 200  # what is shown of the prints of a run
-_READS = 5.0  # seconds at most for the last of them: a busy machine reads late, and a process that was left may never close
+_READS = 5.0  # seconds at most for the last of them: a busy machine reads late, a process left behind never closes
 
 
 @dataclass(frozen=True)
