@@ -25,6 +25,7 @@ from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
+from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes, task_ranking
@@ -95,17 +96,19 @@ def _score_lines(summary: Summary, by: str) -> Iterator[str]:
         if found is None:
             yield f"{name}no agent has a score on every environment"
             continue
+        head = "group" if found.in_groups else "place"
         n, k = len(found.tasks), len(found.agents)
-        agents, places = ("1 agent", "a place needs a rival") if k == 1 else (f"{k} agents", f"places {found.where}")
+        agents, places = ("1 agent", "a place needs a rival") if k == 1 else (f"{k} agents", f"{head}s {found.where}")
         yield f"{name}{METRICS[by].title.lower()}, {_counted(n)}, {agents}; {places}"
-        yield f"  {'place':<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
+        yield f"  {head:<6}{'score':>6}  {'on tasks like these':<20}{'on these tasks':<20}{'won':>5}  agent"
         yield from (_score_line(found, group) for group in found.groups)
         if k > 1:
             yield f"  {found.sentence(*found.ordered[:2])}"
         if not found.ranking.is_told:
             yield "  too few repetitions for places"
-        tied = found.tied_first if found.ranking.is_told and k > 1 else None
+        tied = found.tied_first if found.ranking.is_told and k > 1 and not found.in_groups else None
         yield from (f"  {line}" for line in participation_of(summary, found).lines(tied))
+        yield from (f"  {line}" for one_of in found.reliability for line in one_of.lines())
         for task, why in found.left_out.items():
             yield f"  without a score: {task}, as {why}"
         for why, unplaced in found.unplaced.items():
@@ -114,11 +117,15 @@ def _score_lines(summary: Summary, by: str) -> Iterator[str]:
 
 def _score_line(found: BoardScores, group: Sequence[str]) -> str:
     i = found.agents.index(group[0])
-    place = found.ranking.marked(int(found.ranking.group[i])) if len(found.agents) > 1 else ""
+    place = found.place(i) if len(found.agents) > 1 else ""
     won = f"{found.wins[i]:.0%}" if np.isfinite(found.wins[i]) else ""
     both = (found.wide[i], found.narrow[i])
     ends = [f"{each.low:.1f} to {each.high:.1f}" if each.is_known else "" for each in both]
     return f"  {place:<6}{both[0].estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {' = '.join(group)}"
+
+
+def _place(found: BoardScores | OverallRanking, i: int) -> str:
+    return found.place(i) if isinstance(found, BoardScores) else found.ranking.marked(int(found.ranking.group[i]))
 
 
 def _counted(n: int) -> str:
@@ -160,7 +167,7 @@ def short_ranking(
             if all(on.metric == "regret_ratio" for on in ranked):
                 means = [float(on.Y[:, on.agents.index(group[0])].mean()) for on in ranked]
                 number += f", regret ratio {np.mean(means):.3f}"
-            yield f"  {found.ranking.marked(int(found.ranking.group[i])):<4}{' = '.join(group)}  ({number})"
+            yield f"  {_place(found, i):<4}{' = '.join(group)}  ({number})"
         if k > (told := sum(map(len, shown))):
             yield f"  and {k - told} more"
         if found.ranking.caveat:

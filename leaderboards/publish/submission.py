@@ -290,11 +290,17 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
                 score = found.wide[i]
                 label = agent.replace("|", r"\|")
                 ends = f"{score.low:.1f} to {score.high:.1f}" if score.is_known else ""
-                marked = f"{found.ranking.marked(int(found.ranking.group[i]))} of {len(found.agents)}, {found.where}"
+                marked = f"{found.place(i)} of {len(found.agents)}, {found.where}"
                 rows.append(f"| {METRICS[by].title.lower()} | {label} | {score.estimate:.1f} | {ends} | {marked} |")
         if rows:
             yield f"Scores from 0 (one uniform draw) to 100 (no regret) over {len(one.tasks)} tasks ({one.name}):"
-            yield from ("", "| criterion | agent | score | 95 % interval | place |", "|---|---|---|---|---|", *rows, "")
+            yield from (
+                "",
+                "| criterion | agent | score | 95 % interval | place or group |",
+                "|---|---|---|---|---|",
+                *rows,
+                "",
+            )
 
 
 # ---- opened and checked ----

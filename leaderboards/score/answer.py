@@ -58,8 +58,7 @@ def standing(found: BoardScores, agent: str) -> str:
         return ""
     first, score = found.row(found.ordered[0]), found.shown[i]
     assert first is not None
-    place = found.ranking.marked(int(found.ranking.group[i]))
-    at = f"is in place {place}" if found.ranking.is_told else "is"
+    at = f"is in {'group' if found.in_groups else 'place'} {found.place(i)}" if found.ranking.is_told else "is"
     text = f"It {at} among {len(found.agents)} agents, with a score of {_number(score.estimate)} of 100{_ends(score)}"
     if i == first:
         return f"{text}, the highest."

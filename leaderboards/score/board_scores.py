@@ -33,6 +33,7 @@ from gpbandit_envs.channels import as_channel
 from leaderboards.score.frames import pooled_difference, pooled_ranking
 from leaderboards.score.metrics import BEST_SO_FAR, METRICS
 from leaderboards.score.rankings import RANKED_BY, ranked_on
+from leaderboards.score.reliability import Reliability, reliability
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
     Interval,
@@ -67,6 +68,9 @@ class BoardScores:
         wins: Mean share of tasks won against each other policy, shape `(k,)`, see `wins`; NaN without another policy.
         blocks: Repetitions of all tasks together.
         unplaced: Agents that are not among these, by why not, in words.
+        each: The scores on the blocks of each task, shape `(n, k)`.
+        families: Id of the environment of each task.
+        reference: What uniform sampling is called; None if it has not played.
     """
 
     by: str
@@ -84,6 +88,33 @@ class BoardScores:
     wins: Float[np.ndarray, " k"]
     blocks: int
     unplaced: Mapping[str, tuple[str, ...]]
+    each: Sequence[Float[np.ndarray, "_n k"]]
+    families: Sequence[str]
+    reference: str | None
+
+    @functools.cached_property
+    def reliability(self) -> tuple[Reliability, ...]:
+        """Whether the order of the agents that are better than uniform sampling would come again, and that of all.
+
+        The first decides whether agents have places: agents that are worse than uniform sampling would buy any.
+        """
+        k, means = len(self.agents), self.S.mean(axis=0)
+        asked = {f"all {k} agents": np.ones(k, bool)}
+        uniform = None if self.reference is None else self.row(self.reference)
+        if uniform is not None:
+            better = means > means[uniform]
+            asked = {f"the {better.sum()} agents better than {self.agents[uniform]}": better, **asked}
+        found = (reliability([S[:, rows] for S in self.each], self.families, of) for of, rows in asked.items())
+        return tuple(one for one in found if one is not None)
+
+    @property
+    def in_groups(self) -> bool:
+        """Whether agents have groups in place of places, as their order would not come again."""
+        return self.ranking.is_told and bool(self.reliability) and not self.reliability[0].is_enough
+
+    def place(self, i: int) -> str:
+        """The place of agent i, such as "2=", or the letter of its group."""
+        return self.ranking.marked(int(self.ranking.group[i]), self.in_groups)
 
     @property
     def ordered(self) -> tuple[str, ...]:
@@ -236,6 +267,9 @@ def board_scores(
         wins(S, [summary.agents[name].id for name in agents]),
         sum(map(len, strata)),
         _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),
+        strata,
+        [summary.tasks[task].env.id for task in scored],
+        summary.reference(next(iter(scored))),
     )
 
 

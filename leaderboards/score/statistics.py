@@ -456,10 +456,16 @@ class Ranking:
         have = "1 has" if self.n == 1 else f"{self.n} have"
         return f"too few repetitions to tell agents apart: {have} finished, places begin at {LEAST_BLOCKS}"
 
-    def marked(self, rank: int) -> str:
-        """The rank of a tie group as text: "2", "2=" where several agents share it, "–" where there are no places."""
+    def marked(self, rank: int, in_groups: bool = False) -> str:
+        """The rank of a tie group as text: "2", "2=" where several agents share it, "–" where there are no places.
+
+        In groups it is the letter of the group: "A", and after "Z" comes "AA".
+        """
         if not self.is_told:
             return "–"
+        if in_groups:
+            before = len(np.unique(self.group[self.group < rank]))
+            return chr(ord("A") + before % 26) * (before // 26 + 1)
         return f"{rank}=" if int((self.group == rank).sum()) > 1 else str(rank)
 
 

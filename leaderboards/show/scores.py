@@ -27,6 +27,7 @@ from leaderboards.score.board_scores import (
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, TaskClass
+from leaderboards.score.reliability import LEAST_RELIABILITY
 from leaderboards.score.statistics import Interval, levelled, stratified_means
 from leaderboards.show import palette
 from leaderboards.show.format import NONE
@@ -56,6 +57,7 @@ class ScoreTab(NamedTuple):
         sentence: What can be said of the first two agents of a class, or who leads on a task.
         rows: One an agent, the best first: its mean score. Over a class of tasks follow the mean share of tasks won
             against each other policy, and the mean score on tasks of each level of knowledge.
+        in_groups: Whether agents have groups in place of places.
     """
 
     by: str
@@ -65,6 +67,7 @@ class ScoreTab(NamedTuple):
     details: list[str]
     rows: list[Row]
     sentence: str = ""
+    in_groups: bool = False
 
 
 class ScoreTable(NamedTuple):
@@ -116,8 +119,10 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
         rows = [_row(site, scores, agent, levels, kinds[agent][1], places.get(agent, "")) for agent in scores.ordered]
         sentence = scores.sentence(*scores.ordered[:2]) if len(rows) > 1 else ""
-        details = participation_of(site.summary, scores).lines(None)
-        tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], _notes(scores), details, rows, sentence))
+        details = [line for one_of in scores.reliability for line in one_of.lines(scores.tasks)]
+        details += participation_of(site.summary, scores).lines(None)
+        notes, title = _notes(scores), METRICS[by].title
+        tabs.append(ScoreTab(by, title, CRITERIA[by], notes, details, rows, sentence, scores.in_groups))
     return ScoreTable(
         f"scores-{site.classes.index(one)}",
         one.name,
@@ -176,7 +181,8 @@ def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], bat
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
         *(TableCell(_score(mean), float(mean)) for mean in on_levels),
     ]
-    place, own = place_cell(scores.ranking, i), not {agent, *also}.isdisjoint(site.summary.own)
+    place = replace(place_cell(scores.ranking, i), text=scores.place(i))
+    own = not {agent, *also}.isdisjoint(site.summary.own)
     return agent_row(site, agent, cells, place=place, own=own, also=also, batching=batching, places=places)
 
 
@@ -220,7 +226,7 @@ def _filtered_places(
     def mark(agent: str, *asked: str) -> str:
         part = among(*asked)
         i = None if part is None else part.row(agent)
-        return "" if part is None or i is None else part.ranking.marked(int(part.ranking.group[i]))
+        return "" if part is None or i is None else part.ranking.marked(int(part.ranking.group[i]), scores.in_groups)
 
     found = {}
     for agent in scores.agents:
@@ -237,8 +243,16 @@ def _notes(scores: BoardScores) -> list[str]:
         places = "too few repetitions for places"
     elif scores.is_wide:
         places = f"places on tasks like these {what}; where scores of tasks are very skewed the intervals cover less"
+    if scores.in_groups:
+        one = scores.reliability[0]
+        places = (
+            f"groups and no places: of {one.of} the order on an environment would correlate at only "
+            f"{one.full.estimate:.2f} with that of other repetitions; places need "
+            f"{LEAST_RELIABILITY:g}, and {one.advice}"
+        )
     notes = [places]
-    notes += [_first(scores.tied_first)] if scores.ranking.is_told else []
+    if scores.ranking.is_told and not scores.in_groups:
+        notes.append(_first(scores.tied_first))
     notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]
     return notes
 

@@ -245,7 +245,7 @@
         row.hidden = !leads || selects.some((select) => select.value && row.dataset[select.name] !== select.value);
         const place = JSON.parse(row.dataset.places)[among];
         row.children[0].textContent = place;
-        row.children[0].dataset.sort = place ? String(Number.parseInt(place, 10)) : "Infinity";
+        row.children[0].dataset.sort = place ? String(Number.parseInt(place, 10) || place.charCodeAt(0)) : "Infinity";
       }
     });
   }

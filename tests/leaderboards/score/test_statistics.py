@@ -375,6 +375,20 @@ def test_few_blocks_tell_nobody_apart(n: int) -> None:
     ranking = rank(Y, found.p)
     assert not ranking.is_told
     assert ranking.marked(1) == "–"
+    assert ranking.marked(1, in_groups=True) == "–"
+
+
+def test_groups_have_letters() -> None:
+    Y = rng(28).normal(0, 1e-6, (8, 55)) + np.arange(55) // 2
+    ranking = rank(Y, np.where(np.arange(55)[:, None] // 2 == np.arange(55) // 2, 1.0, 0.0))
+    assert [ranking.marked(int(ranking.group[i]), in_groups=True) for i in (0, 1, 2, 51, 54)] == [
+        "A",
+        "A",
+        "B",
+        "Z",
+        "BB",
+    ]
+    assert ranking.marked(int(ranking.group[2])) == "3="
 
 
 def test_six_blocks_are_the_least_that_tell_two_apart() -> None:
