@@ -10,7 +10,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from docs.verdict_changes import page
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
 from leaderboards.claims.pages import VERDICTS, authors, horizons, markdown, played
 
@@ -43,7 +42,7 @@ def files() -> dict[str, str]:
         shown = [_of_paper(values, paper) for name, values in results.items() if paper in EXPERIMENTS[name].papers]
         if shown:
             made[f"{paper}.md"] = _MADE + markdown(shown, PAPERS[paper])
-    return {**made, "changes.md": _MADE + page(list(results.values())), "summary.txt": _summary(results)}
+    return {**made, "summary.txt": _summary(results)}
 
 
 def _summary(results: dict[str, dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from leaderboards.claims.claim import ALIKE, MORE, Claim, Figure, at_least, at_most, within
+from leaderboards.claims.claim import ALIKE, MORE, Claim, Figure, Range, at_least, at_most, within
 from leaderboards.claims.measures import (
     batches,
     gap,
@@ -107,6 +107,7 @@ def _growing_beta(beta: int | None = None) -> Claim:
         f"A width that grows with every evaluation raises GP-UCB's regret significantly{over}.",
         more_regret("GP-UCB, growing", constant),
         MORE,
+        scope="ours" if beta == 2 else "experiment",  # Fig. 10 is of the other
     )
 
 
@@ -118,7 +119,7 @@ def _few_batches() -> Claim:
         batches(
             "number of batches less the bound", "BPE", lambda number: number[:, -1] - most_batches(number.shape[1])
         ),
-        at_most(0.0),
+        Range(high=0.0),
         exact=True,
         quick=True,
     )

@@ -54,11 +54,13 @@ class Range:
         high: Largest value with which it holds.
         alike: Where the one bound is that of an order, such as 0 for a relative difference: how far from it two things
             count as alike, in the unit of the figure. 0 where there is no such bound.
+        ours: Whether the bounds are of ours, where the paper has a word and no number.
     """
 
     low: float = -math.inf
     high: float = math.inf
     alike: float = 0.0
+    ours: bool = False
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -68,13 +70,14 @@ class Range:
 
     def __str__(self) -> str:
         """The range in words."""
+        whose = " (ours)" if self.ours else ""
         if math.isinf(self.low) and math.isinf(self.high):
             return "anywhere"
         if math.isinf(self.high):
-            return "above 0" if 0 < self.low < 1e-300 else f"at least {self.low:g}"
+            return "above 0" if 0 < self.low < 1e-300 else f"at least {self.low:g}{whose}"
         if math.isinf(self.low):
-            return f"at most {self.high:g}"
-        return f"{self.low:g} to {self.high:g}"
+            return f"at most {self.high:g}{whose}"
+        return f"{self.low:g} to {self.high:g}{whose}"
 
     def judge(self, interval: Interval) -> Verdict:
         """The verdict on a figure with that interval."""
@@ -94,18 +97,18 @@ class Range:
 
 
 def at_least(low: float) -> Range:
-    """A bound from below."""
-    return Range(low=low)
+    """A bound of ours from below."""
+    return Range(low=low, ours=True)
 
 
 def at_most(high: float) -> Range:
-    """A bound from above."""
-    return Range(high=high)
+    """A bound of ours from above."""
+    return Range(high=high, ours=True)
 
 
 def within(x: float) -> Range:
-    """Near to 0 on either side."""
-    return Range(-x, x)
+    """Near to 0 on either side, as near as we say."""
+    return Range(-x, x, ours=True)
 
 
 MORE = Range(low=math.nextafter(0.0, 1.0), alike=ALIKE)
@@ -133,7 +136,7 @@ class Claim:
         paper: Key of the paper that says it; empty for the experiment's own.
         reading: Which reading of a setting that the paper leaves open, for all but the first.
         scope: Whether it is of an experiment of the paper, which alone counts as a replication; of a statement that has
-            a proof; or of tasks, rivals or comparisons of ours. Its experiment sets it.
+            a proof; or of tasks, rivals or comparisons of ours. Its experiment sets it where a claim is not "ours".
     """
 
     name: str

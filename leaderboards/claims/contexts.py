@@ -11,7 +11,7 @@ Their experiments are on data that are not public; these tasks are drawn, and of
 
 from __future__ import annotations
 
-from leaderboards.claims.claim import LESS, Claim, at_most, within
+from leaderboards.claims.claim import LESS, Claim, Range, within
 from leaderboards.claims.measures import exponents, more_regret, of_runs, regret_exponent
 from leaderboards.score.statistics import paired_difference
 
@@ -45,7 +45,7 @@ CLAIMS: tuple[Claim, ...] = (
                 "power of t with which the cumulative contextual regret grows, over the last 90 % of the run",
                 f"GP-UCB, theory@{task}",
             ),
-            at_most(1.0),
+            Range(high=1.0),
         )
         for name, task in _TASKS.items()
     ),
@@ -62,6 +62,7 @@ CLAIMS: tuple[Claim, ...] = (
                 f"{row}@no contexts",
             ),
             within(_LIKE),
+            scope="ours",
             note="The bounds of both are `sqrt(T gamma_T beta_T)` of the same kernel. A run without contexts may find "
             "its one optimum within the horizon, and then has no further regret; with contexts there are eight.",
         )

@@ -52,6 +52,7 @@ def _claims() -> Iterator[Claim]:
                 more_regret("BPE-Delay", rival, row=f"{{}}@mean {mean}".format),
                 LESS,
                 quick=mean == 50 and not suffix,
+                scope="ours",
                 reading=reading,
                 note=f"{_SETTINGS} {note}",
             )
@@ -86,6 +87,7 @@ def _claims() -> Iterator[Claim]:
             f"Delay costs BPE-Delay less than GP-UCB-SDF, where it multiplies gamma (mean {mean}).",
             gap(text, late[mean], _AT_ONCE, f"GP-UCB-SDF@mean {mean}", "GP-UCB-SDF@no delay"),
             LESS,
+            scope="ours",
         )
 
 

@@ -69,6 +69,8 @@ CLAIMS: tuple[Claim, ...] = (
             "mean",
         ),
         MORE,
+        note="The paper bounds both from above and below; that the regrets are ordered so is ours.",
+        scope="ours",
     ),
     _better(
         "window-beats-gp-ucb",

@@ -104,7 +104,7 @@ def _experiment(
     noted = []
     for one in claims:
         texts = [note["text"] for note in TRIED.get(name, ()) if one.name in note["claims"]]
-        is_of: Scope = "theorem" if _PROVEN.match(one.source) else scope
+        is_of: Scope = one.scope if one.scope == "ours" else "theorem" if _PROVEN.match(one.source) else scope
         noted.append(replace(one, note=" ".join([one.note, *texts]).strip(), scope=is_of))
     return Experiment(name, paper, tuple(noted), quick, scope=scope, **more)
 
@@ -141,7 +141,8 @@ def _experiments() -> Iterator[Experiment]:
     synthetic = Quick(12, 20, ("UHE-BO, noise data", *_UHE), ("Deceptive",))
     yield _experiment("uhe-synthetic", "uhe-bo", uhe.synthetic(), synthetic)
     yield _experiment("uhe-real", "uhe-bo", uhe.real(), Quick(6, 20, ("UHE-BO", *_UHE), ("XGBoost",)))
-    yield _experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), study=estimates.study, repetitions=20)
+    study = estimates.study
+    yield _experiment("uhe-estimates", "uhe-bo", estimates.CLAIMS, Quick(4), "ours", study=study, repetitions=20)
     yield _experiment(
         "batch-vs-theory",
         "bbkb",

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from agents.core.gp_settings import GPSettings
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import MORE, Claim, Figure, at_most
+from leaderboards.claims.claim import MORE, Claim, Figure, Range, at_most
 from leaderboards.claims.measures import more_regret, of_runs
 from leaderboards.claims.runs import Runs, truth
 from leaderboards.score.statistics import Interval, mean_interval
@@ -116,7 +116,7 @@ def _simple(task: str) -> Claim:
                 "slope of the logarithm of the error against t^(1/(d+1)), while the error is above 1e-4 of the norm",
                 _rate_of_error,
             ),
-            at_most(-0.5),
+            Range(high=-0.5),
             quick=True,
             note="The theorem's root of a logarithm in the exponent is left out, which makes the range stricter.",
         )
@@ -126,7 +126,7 @@ def _simple(task: str) -> Claim:
         "Theorem 4.2; Corollary 3.2",
         f"MVR's simple regret falls as t^(-nu/d) on Matern kernels, here nu = {_SMOOTHNESS[task]:g} in d = {_D}.",
         _power_of_error(task),
-        at_most(_power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1]))),
+        Range(high=_power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1]))),
         quick=task in _QUICK,
         note="The range is the slope of (log(t) / t)^(nu/d), the bound with its logarithm.",
     )
@@ -145,7 +145,7 @@ def _cumulative(task: str) -> Claim:
         "Theorem 4.1",
         f"The regret of phased elimination grows at most {words} ({task}, d = {_D}).",
         _growth("PE", task),
-        at_most(_power(law, _FROM, _TO)),
+        Range(high=_power(law, _FROM, _TO)),
         quick=task in _QUICK,
         note="Up to logarithms is read as one factor log(t)." if nu < _D else "",
     )

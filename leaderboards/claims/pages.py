@@ -157,6 +157,13 @@ def notes(claims: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     return [(" ".join(sentences), list(about)) for about, sentences in found.items()]
 
 
+def whose(claim: dict[str, Any], experiment: str) -> str:
+    """What stands beside a verdict that is no replication: whether the task or only the comparison is ours."""
+    if claim["scope"] != "ours" or claim["estimate"] is None:
+        return ""
+    return f" {'on a task' if EXPERIMENTS[experiment].scope == 'ours' else 'in a comparison'} of ours"
+
+
 def tally(claims: Sequence[dict[str, Any]]) -> dict[str, list[int]]:
     """How many claims have which of `VERDICTS`, by the kind of claim; the experiments of the paper are always there."""
     counts = Counter((_kind(claim), claim["verdict"]) for claim in claims)
@@ -243,7 +250,7 @@ def _render(template: str, **context: Any) -> str:
         keep_trailing_newline=True,
     )
     templates.filters.update(
-        {one.__name__: one for one in (authors, horizons, notes, played, rough, rows, settings, tally)}
+        {one.__name__: one for one in (authors, horizons, notes, played, rough, rows, settings, tally, whose)}
     )
     templates.filters["interval"] = interval_text
     templates.filters["number"] = lambda x: number(x) if isinstance(x, float) else "–" if x is None else str(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leaderboards.claims.claim import ALIKE, FASTER, Claim, Figure, at_most
+from leaderboards.claims.claim import ALIKE, FASTER, Claim, Figure, Range, at_most, within
 from leaderboards.claims.measures import faster, more_regret, regret_exponent
 
 _TASKS = {"BPEF1": "2,500 arms", "RKHS, d = 2": "20,000 arms", "RKHS, d = 3": "200,000 arms"}
@@ -19,7 +19,7 @@ def _on(task: str, size: str) -> Iterator[Claim]:
         regret_exponent(
             "power of t with which the cumulative regret of REDS grows, over the last 90 % of the run", row("REDS")
         ),
-        at_most(1.0),
+        Range(high=1.0),
         quick=task == "BPEF1",
     )
     text = "relative difference of the cumulative regret, REDS against BPE"
@@ -51,7 +51,7 @@ def _on(task: str, size: str) -> Iterator[Claim]:
         "section on experiments",
         f"The regret is similar to that of the state of the art ({size}).",
         more_regret("REDS", "GP-UCB", row=row),
-        at_most(ALIKE),
+        within(ALIKE),
         note="The paper's text could not be consulted beyond its abstract and "
         "summaries of it; the tasks are ours. Tried with the lengths of BPE's batches on 2,500 and 20,000 arms: "
         "T = 10,000, where the ratio is larger still, as GP-UCB's regret hardly grows any more; a width of 1, which "

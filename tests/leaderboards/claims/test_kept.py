@@ -37,7 +37,7 @@ def test_kept_results_are_of_the_claims_of_today(name: str) -> None:
     for claim in values["claims"]:
         said = now[claim["name"]]
         assert (claim["statement"], claim["note"], claim["figure"]) == (said.statement, said.note, said.figure.text)
-        assert (claim["scope"], claim["reading"]) == (said.scope, said.reading)
+        assert (claim["scope"], claim["reading"], claim["range"]) == (said.scope, said.reading, str(said.expected))
         estimate, low, high = (math.nan if claim[end] is None else claim[end] for end in ("estimate", "low", "high"))
         if said.figure.measure is None:
             assert claim["verdict"] == "not testable here"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from leaderboards.claims.pages import interval_text, looked, notes, rows, tally
+from leaderboards.claims.claim import LESS, Range, at_most, within
+from leaderboards.claims.pages import interval_text, looked, notes, rows, tally, whose
 from leaderboards.cli import main
 
 RESULTS = sorted((Path(__file__).parents[3] / "leaderboards" / "results").glob("*/claims.json"))
@@ -34,6 +35,20 @@ def test_only_experiments_of_the_paper_in_its_first_reading_count() -> None:
     ]
     assert [counts[0] for counts in tally(claims).values()] == [1, 1, 1, 1]
     assert list(tally(claims[2:]).values()) == [[0] * 5, [1, 0, 0, 0, 0], [1, 0, 0, 0, 0]], "none replicates"
+
+
+def test_a_line_says_what_in_it_is_ours() -> None:
+    """The number, where the paper has a word; the task, or on the paper's task the comparison."""
+    assert [str(one) for one in (at_most(0.5), within(0.1), LESS, Range(high=0.5))] == [
+        "at most 0.5 (ours)",
+        "-0.1 to 0.1 (ours)",
+        "at most 0",
+        "at most 0.5",
+    ]
+    ours = {"scope": "ours", "estimate": 0.5}
+    assert whose(ours, "bpe-f1") == " on a task of ours"
+    assert whose(ours, "gpbucb-se") == " in a comparison of ours"
+    assert [whose(ours | more, "bpe-f1") for more in ({"scope": "theorem"}, {"estimate": None})] == ["", ""]
 
 
 def test_a_folder_says_at_how_many_repetitions_its_claims_were_judged(tmp_path: Path) -> None:
