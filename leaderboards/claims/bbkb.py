@@ -88,7 +88,7 @@ def _sum_rule() -> Claim:
     text = "log of the number of batches by the product over that by the sum, GP-AUCB with either"
     return Claim(
         "sum-rule-longer",
-        "section 4, after Theorem 1",
+        "section 3.2, after Theorem 1",
         "The rule that ends batches by a sum gives larger batches than that of the product.",
         fewer_batches(text, "GP-AUCB, sum", "GP-AUCB"),
         MORE,
@@ -208,7 +208,7 @@ def _regression(own: float, seconds: Mapping[str, str]) -> Iterator[Claim]:
     )
     yield Claim(
         "steeper-rivals",
-        "section 4, after Theorem 1",
+        "section 3.2, after Theorem 1",
         "The run time of GP-UCB grows like T^3 A, that of BKB like T max(A, T) d_eff^2.",
         Figure("power of t with which seconds grow"),
         note="These are operation counts of textbook forms. Here pulls of one arm are kept as one and posteriors are "
@@ -217,7 +217,7 @@ def _regression(own: float, seconds: Mapping[str, str]) -> Iterator[Claim]:
     )
     yield Claim(
         "batches-grow",
-        "section 4, after Theorem 1",
+        "section 3.2, after Theorem 1",
         "Batches grow with time, on average linearly.",
         batches("mean batch length in the second half of the run over that in the first", "BBKB", _doubling),
         at_least(1.5),

@@ -94,7 +94,7 @@ class Experiment:
         return tuple(paper for paper in PAPERS if paper in papers)
 
 
-_PROVEN = re.compile(r"(abstract; )?(Theorem|Proposition|Corollary|Lemma)|.*\bbounds?\b|section 4, after Theorem")
+_PROVEN = re.compile(r"(abstract; )?(Theorem|Proposition|Corollary|Lemma)|.*\bbounds?\b|section 3.2, after Theorem")
 
 
 def _experiment(

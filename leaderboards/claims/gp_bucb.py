@@ -110,7 +110,7 @@ def _as_in_fig_2(source: str, reading: _Reading, own: str = "") -> Iterator[Clai
     yield reading.claim(
         "gp-ucb-early",
         source,
-        "GP-UCB, which has feedback at once, outperforms batches before their first feedback.",
+        "GP-UCB, which has feedback at once, outperforms GP-BUCB before its first feedback.",
         more_regret("GP-BUCB", "GP-UCB", 1, 10, row=reading.row, text=text),
         MORE,
     )

@@ -116,5 +116,6 @@ CLAIMS: tuple[Claim, ...] = (
         Range(low=_LEAST_RATIO),
         quick=True,
         note="The range is the ratio of the bounds with their logarithms, for a mean variance of 0.2 and of 0.002.",
+        scope="ours",
     ),
 )

@@ -313,7 +313,7 @@ _BBKB = (
         C + _ROUNDING,
         "The global rule keeps ratios of sketched variances below C.",
         "ratio of leverage scores before the last pick of a batch, largest over arms and batches",
-        "section 4, after Lemma 2",
+        "section 3.3, after Lemma 2",
     ),
     _at_most(
         "lemma-3",
