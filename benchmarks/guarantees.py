@@ -27,7 +27,7 @@ from leaderboards.audit.validity import most_confirmed
 from leaderboards.work.executors import in_processes
 
 KEPT = Path(__file__).parents[1] / "leaderboards" / "audit" / "guarantees.json"
-DELTA, HORIZON, ARMS = 0.1, 100, 100
+DELTA, HORIZON, ARMS = 0.1, 80, 64
 REPETITIONS, CHUNK = 1000, 200
 FEWER = 0.3  # as many of rules that are there for their regret, whose bands are read along other players too
 SEARCHED = 20_270_101  # root seed of the adversary's search: no function or noise of the study
