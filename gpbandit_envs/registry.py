@@ -109,6 +109,8 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("Needle", "synthetic:needle", 1_000, _DRAWN, (_LOWER, _BPE)),
     EnvironmentRow("VarianceStarvation", "synthetic:variance_starvation", 215, _DRAWN, (_BKB,)),
     EnvironmentRow("BPESample", "synthetic:bpe_sample", 1_000, _DRAWN, (_BPE,), kernel="wrong"),
+    EnvironmentRow("Categories", "synthetic:categories", 200, _DRAWN),
+    EnvironmentRow("Cliff", "synthetic:cliff", 200, _DRAWN, kernel="wrong"),
     EnvironmentRow("BPEF1", "fixed:bpe_f1", 1_000, _FIXED, (_BPE,)),
     EnvironmentRow("BPEF2", "fixed:bpe_f2", 1_000, _FIXED, (_BPE,), version=1),
     EnvironmentRow("Cosines", "fixed:cosines", 200, _FIXED, (_AZIMI, _BUCB), kernel="none"),

@@ -67,6 +67,11 @@ class Offer:
         """The arms that are offered."""
         return np.arange(self.n_arms) if self.some is None else self.some
 
+    def without(self, arms: Int[np.ndarray, " n"]) -> Offer:
+        """The offer without these arms; the same if none would be left, or on a box."""
+        left = np.setdiff1d(self.arms, arms) if self.n_arms else self.arms
+        return Offer(self.n_arms, left) if len(left) else self
+
     def of(self, values: Float[np.ndarray, "A *d"]) -> Float[np.ndarray, "k *d"]:
         """The entries of the arms that are offered; not to be written to."""
         return values if self.some is None else values[self.some]

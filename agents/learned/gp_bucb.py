@@ -28,6 +28,7 @@ class MAPBUCB(LearnedAgent):
         width: Factor of the standard deviation, > 0.
         n_initial: Size of `D_0`, >= 1, open evaluations among it.
         prior: Priors and bounds of the hyperparameters, or their JSON form; None for `HyperPrior.informative`.
+        repeats: Whether an arm may be evaluated more than once; if not, it may once all have been.
 
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, with the maximum a posteriori estimate of Snoek,
     Larochelle and Adams (2012) in place of a given kernel.
@@ -36,6 +37,7 @@ class MAPBUCB(LearnedAgent):
     policy_family = "estimated kernel"
     width: float = 1.0
     n_initial: int | None = 8
+    repeats: bool = True
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True, contexts=True)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
@@ -51,13 +53,16 @@ class MAPBUCB(LearnedAgent):
         super().observe(feedback)
 
     def select(self, n: int, pending: Pending) -> Actions:
-        open_ = pending.actions
+        offered, open_ = self.offered, pending.actions
         for _ in range(n):
+            if not self.repeats:
+                self.offered = offered.without(np.concatenate([self.actions, self.failed, open_]))
             if len(self.y) + len(open_) < self.design_size:
                 pick = self.space.random(1, self.rng, self.offered)
             else:
                 pick = self.maximise_bound(self._hallucinated(np.concatenate([self.failed, open_])))
             open_ = np.concatenate([open_, pick])
+        self.offered = offered
         return open_[len(pending) :]
 
     def _hallucinated(self, actions: Actions) -> GPRegression:

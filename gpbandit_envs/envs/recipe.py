@@ -23,6 +23,7 @@ from gpbandit_envs.functions.base import (
     RowsLike,
     as_rows,
 )
+from gpbandit_envs.functions.laboratory import InUnits
 from gpbandit_envs.functions.time_varying import DriftingGP, TimeVaryingArms
 from gpbandit_envs.gp import Scale, as_kernel
 from gpbandit_envs.gp.kernels import Kernel
@@ -58,6 +59,7 @@ class EnvRecipe:
         corruption: An adversary that adds to the feedback; None for none.
         initial: Evaluations of arms that are made before the first step of each episode.
         rows: How many of the arms an episode has, drawn anew; None for all of them.
+        untold: Whether the problem states no noise.
 
     Raises:
         ValueError: if the noise model does not fit the arms.
@@ -78,6 +80,7 @@ class EnvRecipe:
     corruption: Corruption | None = None
     initial: int = 0
     rows: Rows | None = None
+    untold: bool = False
 
     def __post_init__(self) -> None:
         arms = self.family.arms if isinstance(self.family, ArmFamily) else None
@@ -110,8 +113,8 @@ class EnvRecipe:
         """
         family, noise, wrong = self.family, self.noise, self.misspecification
         times = wrong.get("noise", 1.0)
-        silent = isinstance(noise, TableNoise) and noise.std == 0
-        tails = noise.tails
+        silent = self.untold or (isinstance(noise, TableNoise) and noise.std == 0)
+        tails = None if self.untold else noise.tails
         # That of `ArmNoise` is stated in full; its largest deviation is true of every arm.
         stated_in_full = noise.homoscedastic or isinstance(noise, ArmNoise)
         # A wrong bound on the norm leaves kernel and noise true, and one that is too large is a bound.
@@ -138,7 +141,7 @@ class EnvRecipe:
             contexts=self.offers is not None,
             time_varying=isinstance(family, TimeVaryingArms),
             drift=family.eps if isinstance(family, DriftingGP) else None,
-            notes={"noise": noise.to_spec(), **self.notes},
+            notes=self.notes if self.untold else {"noise": noise.to_spec(), **self.notes},
         )
 
 
@@ -190,6 +193,7 @@ def composed(
     initial: int = 0,
     certified: bool = False,
     rows: RowsLike = None,
+    untold: bool = False,
 ) -> EnvRecipe:
     """The recipe with these options.
 
@@ -211,10 +215,15 @@ def composed(
             number, or `{"most": 2000, "apart": 0.2}`, where `apart` is the share of the arms that no episode has. At
             most four fifths of those that can be drawn. The problem is then known from the first `reset` on. Finite
             arms only, and not in the native vector form.
+        untold: Whether policies meet the task as a laboratory does: the problem states neither kernel nor norm nor
+            noise, and means are about their own mean, in units of their deviation once they are clipped from below at
+            their lower quartile. `noise_std` is then in that unit. Finite arms only, and no replicates for a noise.
 
     Raises:
         TypeError, ValueError: if an option is wrong, or the recipe cannot have it; the message names it.
     """
+    if as_truth("untold", untold):
+        recipe = _untold(recipe, certified, misspecification)
     if as_truth("certified", certified):
         recipe = _certified(recipe, misspecification)
     if misspecification is not None:
@@ -236,6 +245,18 @@ def composed(
         assert isinstance(recipe.family, ArmFamily)
         some.number(len(recipe.family.arms))  # raises if that is none
     return replace(recipe, corruption=adversary, initial=int(initial), rows=some)
+
+
+def _untold(recipe: EnvRecipe, certified: bool, misspecification: Mapping[str, float] | None) -> EnvRecipe:
+    """The recipe in units of its means, of which nothing is stated."""
+    if certified or misspecification:
+        raise ValueError("untold: expected neither certified nor misspecification beside it, as nothing is stated")
+    if not isinstance(recipe.family, ArmFamily) or isinstance(recipe.family, TimeVaryingArms) or recipe.offers:
+        raise ValueError("untold: expected finite arms, all of them at each step, and means that stay as they are")
+    if isinstance(recipe.noise, TableNoise):
+        raise ValueError("untold: expected a noise with a deviation, got replicates; give noise='gaussian'")
+    stated = {"kernel": None, "norm_bound": None, "prior_mean": 0.0, "approximations": (), "notes": {}}
+    return replace(recipe, family=InUnits(recipe.family), knowledge="learned", untold=True, **stated)
 
 
 def _certified(recipe: EnvRecipe, misspecification: Mapping[str, float] | None) -> EnvRecipe:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import log
 from typing import Literal
 
 from gpbandit_envs.arguments import positive_int, positive_number
@@ -10,11 +12,12 @@ from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, drawn
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily, even_arms, lattice
 from gpbandit_envs.functions.gp_draws import GPSampleArms, GPSampleBox
 from gpbandit_envs.functions.interpolated import InterpolatedArms
+from gpbandit_envs.functions.laboratory import CliffArms, mixed_arms
 from gpbandit_envs.functions.needle import NeedleArms
 from gpbandit_envs.functions.rkhs import RKHSArms, RKHSBox
 from gpbandit_envs.functions.time_varying import ChangePointArms, DriftingGP
 from gpbandit_envs.gp import SE, Matern, as_kernel
-from gpbandit_envs.gp.kernels import Kernel
+from gpbandit_envs.gp.kernels import ActiveDims, Kernel, Product, Scale, Sum
 from gpbandit_envs.noise import as_noise
 
 
@@ -168,6 +171,75 @@ def bpe_sample(
         family=InterpolatedArms(truth, lattice(positive_int("grid", grid), 2), coarse, side),
         noise=as_noise(noise, noise_std),
         kernel=truth if kernel is None else as_kernel(kernel),
+        norm_bound=None,
+        knowledge="misspecified",
+    )
+
+
+@EntryPoint
+def categories(
+    *,
+    n_arms: int = 500,
+    dim: int = 3,
+    levels: Sequence[int] = (4, 3),
+    lengthscale: float = 0.4,
+    noise_std: float = 0.2,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+) -> EnvRecipe:
+    """A new sample of a Gaussian process over numbers and categories each episode, as of amounts and ligands.
+
+    Numbers are scrambled Sobol points; each category is one-hot, and its levels are those of equally many arms, the
+    same in each episode. Two levels of a category share half of what the numbers do, and each level has an effect of
+    its own besides.
+
+    Args:
+        n_arms: Number of arms `A`, at most 5,000.
+        dim: Number of numbers.
+        levels: How many levels each category has, two or more.
+        lengthscale: Lengthscale of the Matern-5/2 kernel of the numbers.
+        kernel: Kernel that draws the functions and is stated to policies, in place of that described above.
+    """
+    arms = mixed_arms(n_arms, dim, levels)
+    # exp(-|x - x'|^2 / (2 l^2)) of two levels, whose one-hot columns are sqrt(2) apart, is a half at l^2 = 1 / log 2.
+    level = ActiveDims(SE(log(2) ** -0.5), tuple(range(dim, arms.shape[1])))
+    number = ActiveDims(Matern(lengthscale, nu=2.5), tuple(range(dim)))
+    default = Sum(Scale(Product(number, level), 0.75), Scale(level, 0.25))
+    truth = default if kernel is None else as_kernel(kernel)
+    return drawn(GPSampleArms(truth, arms), truth, noise, noise_std)
+
+
+@EntryPoint
+def cliff(
+    *,
+    n_arms: int = 500,
+    dim: int = 3,
+    lengthscale: float = 0.4,
+    share: float = 0.25,
+    depth: float = 3.0,
+    noise_std: float = 0.2,
+    kernel: KernelLike = None,
+    noise: NoiseLike = None,
+) -> EnvRecipe:
+    """A new sample of a Gaussian process each episode, with a region where it falls at once, as where a reaction stops.
+
+    A second sample says which arms lie beyond the cliff: those at which it is largest. The kernel that is stated is
+    that of the samples, and so wrong at the cliff.
+
+    Args:
+        n_arms: Number of arms `A`, at most 5,000.
+        dim: Number of features `d`; for 1 the arms are a grid, else scrambled Sobol points, always the same.
+        lengthscale: Lengthscale of the Matern-5/2 kernel that draws both samples and is stated to policies.
+        share: Share of the arms beyond the cliff, in (0, 1).
+        depth: How far they fall, in deviations of the sample's means.
+        kernel: Kernel that draws the samples and is stated to policies, in place of the Matern kernel.
+    """
+    truth = Matern(lengthscale, nu=2.5) if kernel is None else as_kernel(kernel)
+    family = CliffArms(GPSampleArms(truth, even_arms(n_arms, dim)), share, depth)
+    return EnvRecipe(
+        family=family,
+        noise=as_noise(noise, noise_std),
+        kernel=truth,
         norm_bound=None,
         knowledge="misspecified",
     )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import gymnasium as gym
 from pydantic import (
@@ -41,7 +41,7 @@ from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, tas
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
 _LONGEST = 100  # characters of a name; folders of 255 bytes have it with what is added
-_LATER = ("tuned", "members", "kernels", "audit")
+_LATER = ("tuned", "members", "kernels", "audit", "half")
 
 
 def _is_number(value: object) -> object:
@@ -139,6 +139,7 @@ class EnvironmentEntry(_Entry):
             that belongs to the task and the root seed, so that each is played equally often but for one.
         kernels: Further settings of each member, by its value as text, such as the kernel that is stated. In a suite's
             file the name of a JSON file beside it, as `gpbandit board kernels` makes it.
+        half: `"tuning"` where defaults may be chosen on it, `"held out"` where they are judged; "" for neither.
     """
 
     horizon: Count | None = None
@@ -146,6 +147,7 @@ class EnvironmentEntry(_Entry):
     feedback: _Feedback | None = None
     members: dict[str, tuple[Annotated[Any, _Json], ...]] = Field(default_factory=dict)
     kernels: dict[str, Annotated[dict[str, Any], _Json]] = Field(default_factory=dict)
+    half: Literal["", "tuning", "held out"] = ""
 
     @model_validator(mode="after")
     def _members_and_kernels(self) -> EnvironmentEntry:

@@ -119,6 +119,8 @@ _SMALL = (
     Case("GPBandit/Needle-v0", {"n_arms": 40, "dim": 2}),
     Case("GPBandit/VarianceStarvation-v0", {"n_arms": 50}),
     Case("GPBandit/BPESample-v0", {"grid": 7, "coarse": 3}),
+    Case("GPBandit/Categories-v0", {"n_arms": 40, "dim": 2, "levels": [3, 2]}),
+    Case("GPBandit/Cliff-v0", {"n_arms": 40}),
     Case("GPBandit/BPEF2-v1", {"grid": None}),
     Case("GPBandit/Branin-v0", {"grid": 12, "kernel": {"name": "se", "lengthscale": 0.3}}),
     Case("GPBandit/Deceptive-v0", {"dim": 3}),

@@ -64,6 +64,26 @@ def test_a_batch_is_what_is_asked_one_by_one() -> None:
     np.testing.assert_array_equal(batch, pending.actions)
 
 
+def test_without_repeats_an_arm_comes_again_only_once_all_have() -> None:
+    arms = GRID[:12]
+    problem = make_problem(arms)
+    agent = begun(problem, "MAP-BUCB", n_initial=4, repeats=False)
+    seen: list[int] = []
+    for _ in range(3):
+        batch = agent.select(4, Pending.empty(problem))
+        assert set(batch.tolist()).isdisjoint(seen)
+        seen += batch.tolist()
+        agent.observe(Feedback.of(range(len(seen) - 4, len(seen)), batch, wave(arms[batch])))
+    assert sorted(seen) == list(range(12))
+    assert agent.recommend() == np.argmax(wave(arms))  # among all of them
+    assert len(agent.select(4, Pending.empty(problem))) == 4
+    with_failure = begun(problem, "MAP-BUCB", n_initial=2, repeats=False)
+    first = with_failure.select(1, Pending.empty(problem))
+    failed = np.array([True])
+    with_failure.observe(Feedback(np.array([0]), first, np.array([np.nan]), np.ones(1), failed))
+    assert first[0] not in with_failure.select(11, Pending.empty(problem))
+
+
 def test_only_arms_that_are_offered() -> None:
     problem = make_problem(GRID)
     agent = begun(problem, "MAP-BUCB", n_initial=3)

@@ -16,7 +16,7 @@ def said(*means: float, n: int = 12, tasks: int = 2) -> str:
     rng = np.random.default_rng(0)
     strata = [np.array(means) + rng.normal(0, 1, (n, len(means))) for _ in range(tasks)]
     agents = AGENTS[: len(means)]
-    return leader(agents, strata, pooled_ranking(strata, agents, ()))
+    return leader(agents, strata, pooled_ranking([-Y for Y in strata], agents, ()))
 
 
 def test_one_leads_by_so_much_and_that_is_so_sure() -> None:
