@@ -255,8 +255,16 @@ def _untold(recipe: EnvRecipe, certified: bool, misspecification: Mapping[str, f
         raise ValueError("untold: expected finite arms, all of them at each step, and means that stay as they are")
     if isinstance(recipe.noise, TableNoise):
         raise ValueError("untold: expected a noise with a deviation, got replicates; give noise='gaussian'")
-    stated = {"kernel": None, "norm_bound": None, "prior_mean": 0.0, "approximations": (), "notes": {}}
-    return replace(recipe, family=InUnits(recipe.family), knowledge="learned", untold=True, **stated)
+    return replace(
+        recipe,
+        family=InUnits(recipe.family),
+        kernel=None,
+        norm_bound=None,
+        knowledge="learned",
+        prior_mean=0.0,
+        notes={},
+        untold=True,
+    )
 
 
 def _certified(recipe: EnvRecipe, misspecification: Mapping[str, float] | None) -> EnvRecipe:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import tests.leaderboards.play.players  # noqa: F401 - registers Test/Plain-v0
+from gpbandit_envs.datasets import cards
+from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite, source_of, suite_names
 
 TEXT = """
@@ -50,6 +52,32 @@ def test_the_quick_suite() -> None:
     assert {"Uniform", "EpsGreedy", "GP-UCB", "GP-AUCB", "BBKB"} <= {entry.id for entry in suite.agents}
     assert len(list(suite.specs())) >= 150
     assert suite.horizon >= 1000
+
+
+def test_the_laboratory_suite_has_two_halves_that_share_no_family() -> None:
+    suite, lite, real = load_suite("lab-v1"), load_suite("lab-lite"), {row.id: row.data for row in ENVIRONMENTS}
+    families = {half: {e.id for e in suite.environments if e.half == half} for half in ("", "tuning", "held out")}
+    assert not families[""]
+    assert not families["tuning"] & families["held out"]
+    looked_at = ("HPLC", "CrossedBarrel", "DirectArylation", "FCNet", "OERPlates")
+    assert {f"GPBandit/{name}-v0" for name in looked_at} < families["tuning"]
+    everything = families["tuning"] | families["held out"]
+    assert len(suite.environments) >= 20
+    assert len(everything) >= 12
+    assert sum(real[id] is not None for id in everything) >= 7
+    assert sum(real[id] is None for id in everything) >= 4
+    noises = [entry.kwargs["noise_std"] for entry in suite.environments]
+    assert set(noises) == {0.2, 1.0}
+    assert abs(noises.count(0.2) - noises.count(1.0)) <= 1
+    assert all(entry.kwargs["untold"] for entry in suite.environments)
+    for entry in suite.environments:
+        if (data := real[entry.id]) is not None and not entry.members:
+            assert entry.kwargs["rows"] <= cards()[data].shape[0] / 2
+    assert (suite.horizon, suite.feedback, suite.repetitions) == (96, "batch:8", 40)
+    drawn = [task.key for task in suite.tasks if real[task.env.id] is None]
+    assert [task.key for task in lite.tasks] == drawn
+    with pytest.raises(SuiteError, match=r"environments\.0\.half"):
+        parse_suite({**suite.model_dump(), "environments": [{"id": "GPBandit/RKHS-v0", "half": "both"}]})
 
 
 def test_specs_go_repetition_by_repetition_with_the_settings_of_their_environment(tmp_path: Path) -> None:
