@@ -214,6 +214,10 @@ class Candidates:
         """What a problem says of them."""
         return {"dim": self.arms.shape[1], "arms": self.arms}
 
+    def with_level(self, X: Float[np.ndarray, "n d"], columns: tuple[int, ...], level: int) -> Float[np.ndarray, "m d"]:
+        """The candidates with the value of a category that has the coordinate `level`; others do not matter."""
+        return self.arms[self.arms[:, level] == 1]
+
     def proposed(self, action: Action) -> tuple[Point, int]:
         """The candidate that an action stands for, and the action."""
         return dict(self.points[int(action)]), int(action)

@@ -557,7 +557,7 @@ class Experiment:
         from agents.experiment.leave_one_out import check_of
 
         j = self._named(outcome)
-        return check_of(_part(self._informed(), j), self._id, self._history, self.goals[j], self._choices.parameters)
+        return check_of(_part(self._informed(), j), self._id, self._history, self.goals[j], self._choices)
 
     def _named(self, outcome: str | None) -> int:
         """The place of an outcome that is named, or of the only one."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, isinf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from scipy.special import bdtr
 
 from agents.core.protocol import Agent
+from agents.experiment.candidates import Candidates
 from agents.experiment.goals import Goal
 from agents.experiment.history import History
-from agents.experiment.parameters import Parameters
+from agents.experiment.region import Region
 from agents.learned.base import LearnedAgent
 from gpbandit_envs.gp.leave_one_out import leave_one_out
 from gpbandit_envs.gp.regression import GPRegression
@@ -52,6 +53,9 @@ class Check:
         fewest: Different points below which `verdict` is "Too early".
         seldom: How often each value of a category was seen that has fewer than three outcomes: of what it is good for
             little is known, and a campaign may stay with another that is second best.
+        best_cases: By how much the best case of each value of a category, its largest mean + 1.96 sd, is above that of
+            the best point's value, unit of the outcome; infinite if the value was never seen. Over all candidates, and
+            on ranges over all points tried, with the value in place of theirs.
     """
 
     outcome: str
@@ -61,6 +65,7 @@ class Check:
     lengthscales: Mapping[str, float]
     fewest: int
     seldom: Mapping[str, int] = field(default_factory=dict)
+    best_cases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rmse(self) -> float:
@@ -84,6 +89,15 @@ class Check:
         return float(self.inside.mean())
 
     @property
+    def open(self) -> tuple[str, ...]:
+        """The values of categories never seen, or whose best case is above the best point's by more than the error.
+
+        A smaller gain is no reason: of values that make no difference each may be the better one.
+        """
+        cases = self.best_cases
+        return tuple(sorted((name for name in cases if cases[name] > self.rmse), key=lambda name: -cases[name]))
+
+    @property
     def verdict(self) -> str:
         """One sentence, by this rule, in which the ratio is `rmse / rmse_of_mean`; the first that holds.
 
@@ -93,6 +107,7 @@ class Check:
         | No | all outcomes are equal, or the ratio is above 0.9 |
         | Hardly | the ratio is above 0.7 |
         | In part | intervals that are right would hold as few outcomes in one of 100 cases, or more rarely |
+        | In part | a value of a category is unseen, or its `best_cases` is above `rmse` |
         | Yes | none of these |
         """
         n, inside, mean = len(self.predictions), int(self.inside.sum()), self.rmse_of_mean
@@ -108,6 +123,13 @@ class Check:
             return f"Hardly: {error}, which chance may give."
         if bdtr(inside, n, _LEVEL) < _CHANCE:
             return f"In part: {error}, but its intervals are too narrow, with {inside} of {n} outcomes inside."
+        if self.open:
+            unseen = [name for name in self.open if isinf(self.best_cases[name])]
+            named = ", ".join((unseen or self.open)[:3])
+            if len(unseen or self.open) > 3:
+                named += ", ..."
+            why = f"no outcome has {named}" if unseen else f"{named} may be better than the best by more than that"
+            return f"In part: {error}, but {why}; ask(n, fixed=...) tries one."
         return f"Yes: {error}, and {inside} of {n} outcomes lie within their {_LEVEL:.0%} intervals."
 
     def __repr__(self) -> str:
@@ -129,7 +151,7 @@ class Check:
         return "\n".join(lines).replace("\0", " ")
 
 
-def check_of(agent: Agent, id: str, history: History, goal: Goal, parameters: Parameters) -> Check:
+def check_of(agent: Agent, id: str, history: History, goal: Goal, choices: Region | Candidates) -> Check:
     """The check of a policy, called `id`, that knows all that has been told; raises as `Experiment.check`."""
     import pandas as pd
 
@@ -143,7 +165,7 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, parameters: Pa
     mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean, groups)
     told = [np.nan if each.outcomes is None else each.outcomes[goal.name] for _, each in known]
     columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}
-    coordinates = parameters.coordinates
+    coordinates = choices.parameters.coordinates
     done = np.array([each.outcomes is not None for _, each in known], bool)
     seen = dict(zip(coordinates, np.rint(X[done].sum(axis=0)).astype(int).tolist(), strict=True))
     predictions = pd.DataFrame(columns, index=[i for i, _ in known])
@@ -154,8 +176,28 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, parameters: Pa
         sqrt(posterior.lam),
         dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
         max(_FEWEST, _PER_LENGTHSCALE * learned.problem.dim, learned.design_size if learned.in_initial_design else 0),
-        {name: seen[name] for name in parameters.categories if seen[name] < _SELDOM},
+        {name: seen[name] for name in choices.parameters.categories if seen[name] < _SELDOM},
+        _best_cases(posterior, X[done], choices, goal) if done.any() else {},
     )
+
+
+def _best_cases(
+    posterior: GPRegression, X: Float[np.ndarray, "n d"], choices: Region | Candidates, goal: Goal
+) -> dict[str, float]:
+    """As of `Check`, given the points tried; without a direction only values that were never seen matter."""
+    best, found = X[int(np.argmax(posterior.at(X)[0]))], {}
+    names = choices.parameters.coordinates
+    for columns in choices.parameters.groups:
+        cases = {}
+        for j in columns:
+            Z = choices.with_level(X, columns, j)
+            if len(Z) and not X[:, j].any():
+                found[names[j]] = inf
+            elif len(Z) and goal.direction is not None:
+                mean, variance = posterior.at(Z)
+                cases[j] = float((mean + _DEVIATIONS * np.sqrt(variance)).max())
+        found |= {names[j]: case - cases[columns[int(np.argmax(best[[*columns]]))]] for j, case in cases.items()}
+    return found
 
 
 def _posterior_of(agent: Agent, id: str) -> tuple[LearnedAgent, GPRegression]:

@@ -307,6 +307,13 @@ class Parameters:
         return [f"{each.name}={label}" for each in self.all if each.dimension.choices for label in each.labels]
 
     @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The coordinates of each category, one for each of its values."""
+        starts = np.cumsum([0, *(each.dimension.size for each in self.all)]).tolist()
+        spans = zip(self.all, pairwise(starts), strict=True)
+        return [tuple(range(*span)) for each, span in spans if each.dimension.choices]
+
+    @property
     def domain(self) -> Domain:
         """The box that policies play on."""
         return Domain(tuple(parameter.dimension for parameter in self.all))

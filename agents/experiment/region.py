@@ -345,6 +345,12 @@ class Region:
             return found
         return found[self._cells(self.domain.values(found)) >= 0]
 
+    def with_level(self, X: Float[np.ndarray, "n d"], columns: tuple[int, ...], level: int) -> Float[np.ndarray, "m d"]:
+        """Those of `X` that are in the region once the coordinate `level` is 1 among those of its category."""
+        Z = X.copy()
+        Z[:, columns], Z[:, level] = 0.0, 1.0
+        return Z[self._cells(self.domain.values(Z)) >= 0] if self.constraints else Z
+
     def polytope_of(self, x: Float[np.ndarray, " d"]) -> tuple[Polytope, Int[np.ndarray, " k"]]:
         """The polytope around a point of the region, and the coordinates of the unit cube that are its own."""
         cell = int(self._cells(self.domain.values(x[None]))[0])

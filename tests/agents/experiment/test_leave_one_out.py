@@ -196,3 +196,45 @@ def test_policies_without_such_a_posterior_say_so() -> None:
     with pytest.raises(ValueError, match="check: expected at least one outcome, got none yet"):
         Experiment({"x": (0, 1)}).check()
     assert Experiment({"x": (0, 1)}, "MAP-UCB", data=data).check().verdict.startswith("Yes")
+
+
+class TestOpenValues:
+    """No "Yes" while a value of a category is unseen, or may be better than the best point by more than the error."""
+
+    @staticmethod
+    def rows(levels: str, n: int = 30) -> pd.DataFrame:
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": rng.random(n).round(6), "level": [levels[i % len(levels)] for i in range(n)]})
+        return frame.assign(outcome=-9 * (frame["x"] - 0.6) ** 2 + 0.3 * rng.standard_normal(n))
+
+    def test_a_value_that_was_never_seen(self) -> None:
+        ranges, data = {"x": (0, 1), "level": ["a", "b", "c"]}, self.rows("ab")
+        check = Experiment(ranges, data=data).check()
+        assert check.best_cases["level=c"] == np.inf
+        assert check.verdict.startswith("In part: ")
+        assert check.verdict.endswith("but no outcome has level=c; ask(n, fixed=...) tries one.")
+        forbidden = [agents.forbid([{"level": "c"}])]
+        assert Experiment(ranges, data=data, constraints=forbidden).check().verdict.startswith("Yes")
+        wide = Experiment({"x": (0, 1), "level": list("abcdefg")}, data=data).check()
+        assert "but no outcome has level=c, level=d, level=e, ...; ask" in wide.verdict
+        table = pd.concat([data, pd.DataFrame({"x": [0.5], "level": ["c"]})])
+        assert Experiment(table).check().open == ("level=c",)
+        limited = Experiment(
+            ranges, outcome={"outcome": "max", "pure": ">= -3"}, data=data.assign(pure=data["outcome"])
+        )
+        assert limited.check("pure").best_cases == {"level=c": np.inf}  # of a limit no value is the best
+
+    def test_a_value_seen_where_it_is_poor(self) -> None:
+        poor = pd.concat([self.rows("a"), pd.DataFrame({"x": [0.02], "level": ["b"], "outcome": [-2.0]})])
+        check = Experiment({"x": (0, 1), "level": ["a", "b"]}, data=poor).check()
+        assert check.open == ("level=b",)
+        assert check.verdict.endswith(
+            "level=b may be better than the best by more than that; ask(n, fixed=...) tries one."
+        )
+        assert check.best_cases["level=b"] > check.rmse
+        assert check.best_cases["level=a"] == 0  # that of the best point
+
+    def test_values_that_make_no_difference_are_none(self) -> None:
+        check = Experiment({"x": (0, 1), "level": ["a", "b", "c"]}, data=self.rows("abc")).check()
+        assert check.open == ()
+        assert check.verdict.startswith("Yes")
