@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -293,13 +294,13 @@ class BoxAgent(Agent):
     not_saved = Agent.not_saved | {"space"}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        if problem.is_finite:
+        if problem.is_finite and "finite" not in self.capabilities.domains:
             raise ValueError(f"problem: {type(self).__name__} needs a box, {problem.name} has {problem.n_arms} arms")
         self.problem, self.rng = problem, rng
-        self.space = BoxSpace(problem, Search())
+        self.space: Any = space_of(problem)
         self.X, self.y = np.zeros((0, problem.dim)), np.zeros(0)
         if problem.initial is not None:
-            self.X, self.y = problem.initial.actions, problem.initial.rewards
+            self.X, self.y = self.space.coordinates(problem.initial.actions), problem.initial.rewards
         self.start_episode()
 
     def start_episode(self) -> None:
@@ -311,7 +312,9 @@ class BoxAgent(Agent):
     def observe(self, feedback: Feedback) -> None:
         # In the order of the tickets, so that the order within a delivery does not matter.
         order = np.argsort(feedback.tickets)
-        self.record(feedback.actions[order], np.where(feedback.failed, np.nan, feedback.rewards)[order])
+        self.record(
+            self.space.coordinates(feedback.actions[order]), np.where(feedback.failed, np.nan, feedback.rewards)[order]
+        )
 
     def record(self, X: np.ndarray, rewards: np.ndarray) -> None:
         """Keep new evaluations, by default those whose reward is not NaN, as where they failed."""

@@ -22,15 +22,14 @@ class Climber:
 
     def __init__(self, dim: int, seed: int) -> None:
         self.rng, self.best, self.least = np.random.default_rng(seed), np.full(dim, 0.5), np.inf
-        self.waiting, self.told = False, 0
+        self.told, self.asked = 0, 0
 
     def ask(self) -> np.ndarray:
-        assert not self.waiting, "it waits to be told"
-        self.waiting = True
+        self.asked += 1
         return np.clip(self.best + 0.2 * self.rng.standard_normal(len(self.best)), 0, 1)
 
     def tell(self, x: Any, loss: float) -> None:
-        self.waiting, self.told = False, self.told + 1
+        self.told += 1
         if loss < self.least:
             self.best, self.least = np.asarray(x, float), loss
 
@@ -124,3 +123,77 @@ def test_existing_data_and_levels_are_told_as_they_are() -> None:
     assert agent._live is not None
     np.testing.assert_array_equal(agent._live.optimizer.best, initial.actions[0])
     assert agent._live.optimizer.told == 8
+
+
+ARMS = np.random.default_rng(1).random((40, 3)) * [1.0, 20.0, 3.0]
+TABLE = Problem(name="table", dim=3, arms=ARMS)
+
+
+def plates(agent: AskTell, n: int, start: int = 0) -> np.ndarray:
+    """Arms of plates of five, of which the fourth arm of each fails."""
+    found = []
+    for plate in range(start, start + n):
+        arms = agent.select(5, Pending.empty(TABLE))
+        failed = np.arange(5) == 3
+        rewards = np.where(failed, np.nan, -np.square(ARMS[arms] / [1.0, 20.0, 3.0] - 0.3).sum(axis=1))
+        agent.observe(Feedback(5 * plate + np.arange(5), arms, rewards, np.ones(5), failed))
+        found.append(arms)
+    return np.array(found)
+
+
+def test_on_a_table_each_candidate_is_played_once_in_plates_and_told_as_it_is() -> None:
+    agent = Climb()
+    agent.reset(TABLE, np.random.default_rng(0))
+    assert agent.recommend() == 0
+    arms = plates(agent, 8)
+    assert sorted(arms.ravel().tolist()) == list(range(40))
+    again = agent.select(5, Pending.empty(TABLE))  # none is left: they come again
+    assert len(again) == 5
+    assert agent._live is not None
+    optimizer = agent._live.optimizer
+    assert (optimizer.asked, optimizer.told) == (45, 40)
+    known = arms[:, [0, 1, 2, 4]].ravel()
+    best = known[np.argmin(np.square(ARMS[known] / [1.0, 20.0, 3.0] - 0.3).sum(axis=1))]
+    assert agent.recommend() == best
+    span = np.ptp(ARMS, axis=0)
+    np.testing.assert_allclose(optimizer.best, (ARMS[best] - ARMS.min(axis=0)) / span)
+
+
+def test_plates_are_replayed_in_the_order_in_which_they_were_asked_for() -> None:
+    one, whole = Climb(), Climb()
+    for agent in (one, whole):
+        agent.reset(TABLE, np.random.default_rng(0))
+    plates(one, 3)
+    twin = copy.deepcopy(one)
+    restored = Climb()
+    restored.reset(TABLE, np.random.default_rng(5))
+    restored.load_state_dict(one.state_dict())
+    rest = plates(one, 3, 3)
+    assert np.array_equal(rest, plates(twin, 3, 3))
+    assert np.array_equal(rest, plates(restored, 3, 3))
+    assert np.array_equal(rest, plates(whole, 6)[3:])
+
+
+def test_a_plate_may_be_asked_for_one_by_one_and_answered_late() -> None:
+    one, whole = Climb(), Climb()
+    for agent in (one, whole):
+        agent.reset(TABLE, np.random.default_rng(0))
+    plate = whole.select(4, Pending.empty(TABLE))
+    pending = Pending.empty(TABLE)
+    for t in range(4):
+        pending = Pending(np.arange(t + 1), np.append(pending.actions, one.select(1, pending)))
+    assert np.array_equal(pending.actions, plate)
+    one.observe(Feedback.of([2], plate[2:3], np.array([1.0])))
+    left = Pending(np.array([0, 1, 3]), plate[[0, 1, 3]])
+    assert set(one.select(2, left).tolist()).isdisjoint(plate.tolist())
+    other = next(arm for arm in range(40) if arm not in plate)
+    one.observe(Feedback.of([0], np.array([other]), np.array([2.0])))  # which it did not ask for
+    assert one.recommend() == other
+
+
+def test_existing_data_of_a_table_are_told() -> None:
+    initial = InitialData(arms=np.array([3, 5]), rewards=np.array([-1.0, 0.5]))
+    agent = Climb()
+    agent.reset(Problem(name="table", dim=3, arms=ARMS, initial=initial), np.random.default_rng(0))
+    assert agent.recommend() == 5
+    assert not {3, 5} & set(agent.select(38, Pending.empty(TABLE)).tolist())
