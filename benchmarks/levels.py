@@ -155,6 +155,7 @@ def play_experiment(f: Truth, seed: int, agent: tuple[str, dict[str, object]]) -
 
 PLAYERS: dict[str, Callable[[Truth, int], tuple[np.ndarray, np.ndarray]]] = {
     "Experiment, the default": lambda f, seed: play_experiment(f, seed, ("MAP-BUCB", {})),
+    "Experiment, the mixture": lambda f, seed: play_experiment(f, seed, ("agents.learned.gp_bucb:MixtureBUCB", {})),
     "lines, expected improvement": lambda f, seed: play_lines(f, seed, True),
     "lines, mean + 2 sd": lambda f, seed: play_lines(f, seed, False),
 }
@@ -178,13 +179,14 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=48, help="at least 2")
+    parser.add_argument("--players", nargs="+", choices=list(PLAYERS), default=list(PLAYERS))
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     chosen = parser.parse_args()
     print("| task | player | regret | wrong level | starved | less the first, paired |\n|---|---|---|---|---|---|")
-    differences: dict[str, list[np.ndarray]] = {player: [] for player in PLAYERS}
+    differences: dict[str, list[np.ndarray]] = {player: [] for player in chosen.players}
     for task in chosen.tasks:
         first = np.zeros(0)
-        for player in PLAYERS:
+        for player in chosen.players:
             regret, wrong, starved = np.array([outcome(task, player, seed) for seed in range(chosen.seeds)]).T
             first = regret if not len(first) else first
             differences[player].append(regret - first)

@@ -36,6 +36,7 @@ SETTINGS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "width 1.96": ("MAP-BUCB", {"width": 1.96}),
     "16 random first": ("MAP-BUCB", {"n_initial": 16}),
     "squared exponential": ("MAP-BUCB", {"family": "se"}),
+    "mixture": ("agents.learned.gp_bucb:MixtureBUCB", {}),
     "flat priors": ("MAP-BUCB", {"prior": {"variance": FLAT, "noise": FLAT, "lengthscale": FLAT}}),
     "GP-BUCB, SE of lengthscale 0.5": (
         "GP-BUCB",

@@ -55,17 +55,19 @@ class Mixture:
     """Means and standard deviations averaged over posteriors with different hyperparameters.
 
     An upper confidence bound is linear in both, so that the bound of the averages is the average of the bounds: the
-    acquisition function integrated over the hyperparameters. The spread of the means is not added to the deviation.
+    acquisition function integrated over the hyperparameters. The spread of the means is not added to the deviation,
+    unless `spread`: then the variance is that of the mixture, the mean of the variances plus the variance of the means.
 
     Args:
         parts: The posteriors, at least one.
+        spread: Whether the deviation is that of the mixture.
 
     Reference: Snoek, Larochelle and Adams (2012), Practical Bayesian optimization of machine learning algorithms,
     section 3.2.
     """
 
-    def __init__(self, parts: Sequence[GPRegression]) -> None:
-        self.parts = tuple(parts)
+    def __init__(self, parts: Sequence[GPRegression], spread: bool = False) -> None:
+        self.parts, self.spread = tuple(parts), spread
 
     def at(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Average mean, and the square of the average standard deviation."""
@@ -80,14 +82,25 @@ class Mixture:
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"], Float[np.ndarray, "m d"], Float[np.ndarray, "m d"]]:
         """Averages of mean, standard deviation and of their gradients."""
         answers = [part.at_with_gradient(Z) for part in self.parts]
+        if self.spread:
+            means, sds, mean_gradients, sd_gradients = (np.array(column) for column in zip(*answers, strict=True))
+            mean, variance = self._averages(list(zip(means, sds**2, strict=True)))
+            away = means - mean
+            slope = (sds[..., None] * sd_gradients + away[..., None] * mean_gradients).mean(axis=0)
+            sd = np.sqrt(variance)
+            known = (sd <= 0)[:, None]
+            sd_gradient = np.where(known, 0.0, slope / np.where(known, 1.0, sd[:, None]))
+            return mean, sd, mean_gradients.mean(axis=0), sd_gradient
         mean, sd, mean_gradient, sd_gradient = (np.mean(column, axis=0) for column in zip(*answers, strict=True))
         return mean, sd, mean_gradient, sd_gradient
 
-    @staticmethod
     def _averages(
+        self,
         answers: Sequence[tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]],
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         mean = np.mean([mean for mean, _ in answers], axis=0)
+        if self.spread:
+            return mean, np.mean([variance + (each - mean) ** 2 for each, variance in answers], axis=0)
         return mean, np.mean([np.sqrt(variance) for _, variance in answers], axis=0) ** 2
 
 
