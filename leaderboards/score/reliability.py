@@ -78,7 +78,7 @@ class Reliability:
             each = (
                 f"{task} {R:.2f}" if np.isfinite(R) else f"{task} all alike" for task, R in zip(tasks, self.by_task)
             )
-            found.append(f"{self.of}: by environment {', '.join(each)}")
+            found.append(f"{self.of}: by environment {'; '.join(each)}")
         return [line.replace("-0.", "\N{MINUS SIGN}0.") for line in found]
 
 

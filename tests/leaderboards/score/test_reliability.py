@@ -103,7 +103,7 @@ def test_few_agents_few_repetitions_and_agents_that_are_alike_have_none() -> Non
     assert reliability([flat, flat], ["a", "b"]) is None
     found = told([*drawn(effects, 0.1, 6), flat])
     assert found.full.n == 3
-    assert found.lines(["x", "y", "z", "flat"])[-1].endswith(", flat all alike")
+    assert found.lines(["x", "y", "z", "flat"])[-1].endswith("; flat all alike")
 
 
 @pytest.mark.parametrize(
