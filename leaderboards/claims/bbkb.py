@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from leaderboards.claims.measures import (
 
 _RIVALS = ("EpsGreedy", "BKB", "GP-UCB", "GP-AUCB", "ASYNC-TS")
 _BANDWIDTHS = (5.0, 7.5, 10.0, 12.5, 15.0, 17.5)
-_TABLE_1 = "bandwidths of Table 1"
-_THEORY = "widths of the theorems"
+_THEORY, _AFTER_THEOREM_1 = "widths of the theorems", "section 3.2, after Theorem 1"
 _ABALONE_SECONDS = {
     "GP-UCB": "16 times the time of BBKB (15 to 17).",
     "GP-AUCB": "1.7 times the time of BBKB (1.6 to 1.8).",
@@ -44,9 +44,8 @@ _FROM_TABLE_1 = (
 )
 
 
-def _smaller(name: str, rival: str, figure: Figure, reading: str = "", note: str = "", quick: bool = False) -> Claim:
-    statement = f"BBKB's regret is smaller than that of {rival}."
-    return Claim(name, "section 5, Fig. 1", statement, figure, MORE, note=note, reading=reading, quick=quick)
+def _smaller(name: str, rival: str, figure: Figure, **more: Any) -> Claim:
+    return Claim(name, "section 5, Fig. 1", f"BBKB's regret is smaller than that of {rival}.", figure, MORE, **more)
 
 
 def _at_best(rival: str, rows: Sequence[str], ours: Sequence[str], note: str = "") -> Claim:
@@ -56,15 +55,16 @@ def _at_best(rival: str, rows: Sequence[str], ours: Sequence[str], note: str = "
     return _smaller(f"best-smaller-regret-than-{rival.lower()}", rival, figure, note=note)
 
 
-def _at_own(rival: str, reading: str = _TABLE_1) -> Claim:
-    """Each policy at its bandwidth of Table 1; EpsGreedy has no width."""
-    theory, name = reading == _THEORY, f"smaller-regret-than-{rival.lower()}"
-    figure = more_regret(
-        rival, "BBKB", row=lambda agent: f"{agent}, theory" if theory and agent != "EpsGreedy" else agent
-    )
-    return _smaller(
-        f"{name}-theory" if theory else name, rival, figure, reading, quick=rival == "EpsGreedy" and not theory
-    )
+def _at_own(rival: str) -> Claim:
+    """Each policy at its bandwidth of Table 1."""
+    name, figure = f"smaller-regret-than-{rival.lower()}", more_regret(rival, "BBKB")
+    return _smaller(name, rival, figure, reading="bandwidths of Table 1", quick=rival == "EpsGreedy")
+
+
+def _in_theory(rival: str) -> Claim:
+    """EpsGreedy has no width."""
+    figure = more_regret(rival, "BBKB", row=lambda agent: agent if agent == "EpsGreedy" else f"{agent}, theory")
+    return _smaller(f"smaller-regret-than-{rival.lower()}-theory", rival, figure, reading=_THEORY)
 
 
 def _sweep(agent: str, own: float) -> tuple[str, ...]:
@@ -74,26 +74,17 @@ def _sweep(agent: str, own: float) -> tuple[str, ...]:
 
 def _wider(rival: str, source: str, rows: tuple[Sequence[str], Sequence[str]] | None, note: str = "") -> Claim:
     text = "number of the six bandwidths at which the regret ratio is at most 0.5, BBKB less the rival"
-    return Claim(
-        f"robust-on-more-bandwidths-than-{rival.lower()}",
-        source,
-        f"BBKB remains robust for a wider range of bandwidths than {rival}.",
-        Figure(text) if rows is None else bandwidths(text, *rows, 0.5),
-        MORE,
-        note=note,
-    )
+    said = f"BBKB remains robust for a wider range of bandwidths than {rival}."
+    figure = Figure(text) if rows is None else bandwidths(text, *rows, 0.5)
+    return Claim(f"robust-on-more-bandwidths-than-{rival.lower()}", source, said, figure, MORE, note=note)
 
 
 def _sum_rule() -> Claim:
     text = "log of the number of batches by the product over that by the sum, GP-AUCB with either"
-    return Claim(
-        "sum-rule-longer",
-        "section 3.2, after Theorem 1",
-        "The rule that ends batches by a sum gives larger batches than that of the product.",
-        fewer_batches(text, "GP-AUCB, sum", "GP-AUCB"),
-        MORE,
-        note="Pulls of one arm have the same sum and product, so where batches are runs of few arms both rules agree.",
-    )
+    said = "The rule that ends batches by a sum gives larger batches than that of the product."
+    note = "Pulls of one arm have the same sum and product, so where batches are runs of few arms both rules agree."
+    figure = fewer_batches(text, "GP-AUCB, sum", "GP-AUCB")
+    return Claim("sum-rule-longer", _AFTER_THEOREM_1, said, figure, MORE, note=note)
 
 
 def abalone() -> Iterator[Claim]:
@@ -102,7 +93,7 @@ def abalone() -> Iterator[Claim]:
     rows = {agent: _sweep(agent, width) for agent, width in own.items()}
     yield from (_at_best(rival, rows.get(rival, (rival,)), rows["BBKB"]) for rival in _RIVALS)
     yield from _regression(17.5, _ABALONE_SECONDS)
-    yield from (_at_own(rival, _THEORY) for rival in _RIVALS)
+    yield from map(_in_theory, _RIVALS)
     for rival in ("GP-UCB", "GP-AUCB"):
         yield _wider(rival, "appendix D.1, Fig. 5", (rows["BBKB"], rows[rival]))
     yield _sum_rule()
@@ -117,9 +108,9 @@ def cadata() -> Iterator[Claim]:
     best = Figure(f"{text}, each at the bandwidth that is best for it")
     yield _smaller("best-smaller-regret-than-bkb", "BKB", best, note=f"{_NOT_BKB} at one bandwidth.")
     yield from _regression(12.5, _CADATA_SECONDS)
-    yield from (_at_own(rival, _THEORY) for rival in others)
+    yield from map(_in_theory, others)
     note = f"{_NOT_BKB} with the narrower width, and wider bands pull more arms."
-    yield _smaller("smaller-regret-than-bkb-theory", "BKB", Figure(text), _THEORY, note)
+    yield _smaller("smaller-regret-than-bkb-theory", "BKB", Figure(text), reading=_THEORY, note=note)
     note = (
         "BBKB is robust at all six bandwidths here, see above, so no rival can be at more. Those of the rival are "
         "played on Abalone alone."
@@ -135,29 +126,25 @@ def scalings() -> Iterator[Claim]:
         "minmax": "features mapped to [0, 1]",
         "unit-norm": "features to unit norm",
     }
+    source, note = "section 5, Fig. 1", "The paper says a fraction of the time, and of the regret that it is smallest."
     for data in ("Abalone", "Cadata"):
         for scaling, reading in readings.items():
-            row = f"{{}}@{data}, {scaling}".format
+            row, name = f"{{}}@{data}, {scaling}".format, f"{data}-{scaling}".lower()
             yield Claim(
-                f"{data}-{scaling}-below-uniform".lower(),
-                "section 5, Fig. 1",
+                f"{name}-below-uniform",
+                source,
                 f"BBKB's regret is a fraction of that of uniform sampling ({data}).",
                 ratio_to_uniform(row("BBKB"), row("Uniform")),
                 at_most(0.5),
-                quick=(data, scaling) == ("Abalone", "standard"),
+                quick=name == "abalone-standard",
                 reading=reading,
-                note="The paper says a fraction of the time, and of the regret that it is smallest.",
+                note=note,
                 scope="ours",
             )
             for rival in ("GP-UCB", "GP-AUCB"):
-                yield Claim(
-                    f"{data}-{scaling}-{rival}".lower(),
-                    "section 5, Fig. 1",
-                    f"BBKB's regret is smaller than that of {rival} ({data}).",
-                    more_regret(rival, "BBKB", row=row),
-                    MORE,
-                    reading=reading,
-                )
+                said = f"BBKB's regret is smaller than that of {rival} ({data})."
+                figure = more_regret(rival, "BBKB", row=row)
+                yield Claim(f"{name}-{rival}".lower(), source, said, figure, MORE, reading=reading)
 
 
 def _doubling(number: np.ndarray) -> np.ndarray:
@@ -179,47 +166,33 @@ def _regression(own: float, seconds: Mapping[str, str]) -> Iterator[Claim]:
         "nothing."
     )
     untimed = {rival: _EXACT + seconds[rival] for rival in _RIVALS[2:]} | {"EpsGreedy": greedy}
+    half = at_least(math.log10(2))
     for rival in ("BKB", *untimed):
-        figure = faster("BBKB", rival, 2_000)
-        yield Claim(
-            f"faster-than-{rival.lower()}",
-            "section 5, Fig. 2",
-            f"BBKB needs a fraction of the time of {rival}.",
-            Figure(figure.text) if rival in untimed else figure,
-            at_least(math.log10(2)),
-            note=untimed.get(rival, ""),
-        )
+        figure, note = faster("BBKB", rival, 2_000), untimed.get(rival, "")
+        said = f"BBKB needs a fraction of the time of {rival}."
+        figure = Figure(figure.text) if note else figure
+        yield Claim(f"faster-than-{rival.lower()}", "section 5, Fig. 2", said, figure, half, note=note)
+    source = "appendix D.1, Fig. 5 and 6"
+    note = "The paper says that it remains robust for a wider range than others; that is judged below."
     for width, row in zip(_BANDWIDTHS, _sweep("BBKB", own)):
-        yield Claim(
-            f"robust-{width:g}",
-            "appendix D.1, Fig. 5 and 6",
-            f"BBKB's regret is at most half of that of uniform sampling (bandwidth {width:g}).",
-            ratio_to_uniform(row),
-            at_most(0.5),
-            note="The paper says that it remains robust for a wider range than others; that is judged below.",
-            scope="ours",
-        )
-    yield Claim(
-        "near-linear",
-        "abstract; Theorem 1, part 3",
-        "BBKB's run time grows near-linearly.",
-        growth("BBKB"),
-        at_most(1.2),
-    )
-    yield Claim(
-        "steeper-rivals",
-        "section 3.2, after Theorem 1",
-        "The run time of GP-UCB grows like T^3 A, that of BKB like T max(A, T) d_eff^2.",
-        Figure("power of t with which seconds grow"),
-        note="These are operation counts of textbook forms. Here pulls of one arm are kept as one and posteriors are "
+        said = f"BBKB's regret is at most half of that of uniform sampling (bandwidth {width:g})."
+        ratio = ratio_to_uniform(row)
+        yield Claim(f"robust-{width:g}", source, said, ratio, at_most(0.5), note=note, scope="ours")
+    said = "BBKB's run time grows near-linearly."
+    yield Claim("near-linear", "abstract; Theorem 1, part 3", said, growth("BBKB"), at_most(1.2))
+    said = "The run time of GP-UCB grows like T^3 A, that of BKB like T max(A, T) d_eff^2."
+    note = (
+        "These are operation counts of textbook forms. Here pulls of one arm are kept as one and posteriors are "
         "updated, so that the cost of a step follows the number of distinct arms; the time of BBKB beside theirs is "
-        "measured above.",
+        "measured above."
     )
+    yield Claim("steeper-rivals", _AFTER_THEOREM_1, said, Figure("power of t with which seconds grow"), note=note)
+    text = "mean batch length in the second half of the run over that in the first"
     yield Claim(
         "batches-grow",
-        "section 3.2, after Theorem 1",
+        _AFTER_THEOREM_1,
         "Batches grow with time, on average linearly.",
-        batches("mean batch length in the second half of the run over that in the first", "BBKB", _doubling),
+        batches(text, "BBKB", _doubling),
         at_least(1.5),
         quick=True,
         note="The paper shows linear growth on NAS-Bench-101; linear growth gives a factor above 1.5.",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from leaderboards.claims.claim import ALIKE, MORE, Claim, Figure, Range, at_least, at_most, within
+from leaderboards.claims.claim import ALIKE, MORE, Claim, Figure, Range, Scope, at_least, at_most, within
 from leaderboards.claims.measures import (
     batches,
     gap,
@@ -47,82 +47,43 @@ def _versions(curves: str, fixed: str, full: str, beta: int | None = None) -> It
         inside = ", ".join((*more, *([] if beta is None else [f"beta = {beta}"])))
         return f"{text} ({inside})." if inside else f"{text}."
 
-    yield Claim(
-        f"smaller-b{name}",
-        curves,
-        said("Fewer batches tend to incur higher regret"),
-        more_regret("3-BPE", "6-BPE", row=row),
-        MORE,
-    )
-    yield Claim(
-        f"gp-ucb-lowest{name}",
-        curves,
-        said("Fully sequential GP-UCB has the smallest mean regret"),
-        more_regret("6-BPE", "GP-UCB", row=row),
-        MORE,
-        quick=beta != 2,
-    )
+    def regret(a: str, b: str) -> Figure:
+        return more_regret(a, b, row=row)
+
+    statement = said("Fewer batches tend to incur higher regret")
+    yield Claim(f"smaller-b{name}", curves, statement, regret("3-BPE", "6-BPE"), MORE)
+    statement = said("Fully sequential GP-UCB has the smallest mean regret")
+    yield Claim(f"gp-ucb-lowest{name}", curves, statement, regret("6-BPE", "GP-UCB"), MORE, quick=beta != 2)
     for B in (3, 4, 6):
-        yield Claim(
-            f"fixed-{B}-worse{name}",
-            fixed,
-            said("Equal batch lengths tend to be highly suboptimal", f"B = {B}"),
-            more_regret(f"Fixed {B}-BPE", f"{B}-BPE", row=row),
-            at_least(0.25),
-            quick=B == 3 and beta is None,
-        )
+        statement = said("Equal batch lengths tend to be highly suboptimal", f"B = {B}")
+        figure, quick = regret(f"Fixed {B}-BPE", f"{B}-BPE"), B == 3 and beta is None
+        yield Claim(f"fixed-{B}-worse{name}", fixed, statement, figure, at_least(0.25), quick=quick)
     text = "gap in regret at B = 3 less that at B = 6, over the regret of 3-BPE"
-    yield Claim(
-        f"fixed-gap-shrinks{name}",
-        fixed,
-        said("The gap between equal and varying lengths shrinks as the number of batches grows"),
-        gap(text, *map(row, ("Fixed 3-BPE", "3-BPE", "Fixed 6-BPE", "6-BPE"))),
-        MORE,
-    )
+    figure = gap(text, *map(row, ("Fixed 3-BPE", "3-BPE", "Fixed 6-BPE", "6-BPE")))
+    statement = said("The gap between equal and varying lengths shrinks as the number of batches grows")
+    yield Claim(f"fixed-gap-shrinks{name}", fixed, statement, figure, MORE)
     for B in (3, 4, 6):
-        yield Claim(
-            f"full-{B}-similar{name}",
-            full,
-            said("The posterior of all data reaches regrets similar to that of the batch alone", f"B = {B}"),
-            more_regret(f"{B}-BPE, full", f"{B}-BPE", row=row),
-            within(ALIKE),
-        )
+        statement = said("The posterior of all data reaches regrets similar to that of the batch alone", f"B = {B}")
+        figure = regret(f"{B}-BPE, full", f"{B}-BPE")
+        yield Claim(f"full-{B}-similar{name}", full, statement, figure, within(ALIKE))
     text = "gap of 3-BPE over 6-BPE with the batch's data less that with all data, over the regret of 6-BPE"
-    yield Claim(
-        f"full-closer{name}",
-        full,
-        said("With all data the versions of BPE move closer together"),
-        gap(text, *map(row, ("3-BPE", "6-BPE", "3-BPE, full", "6-BPE, full"))),
-        MORE,
-    )
+    figure = gap(text, *map(row, ("3-BPE", "6-BPE", "3-BPE, full", "6-BPE, full")))
+    statement = said("With all data the versions of BPE move closer together")
+    yield Claim(f"full-closer{name}", full, statement, figure, MORE)
 
 
 def _growing_beta(beta: int | None = None) -> Claim:
-    constant, name, over = "GP-UCB", "", ""
-    if beta is not None:
-        constant, name, over = f"GP-UCB, beta {beta}", f"-beta-{beta}", f" (over beta = {beta})"
-    return Claim(
-        f"growing-beta-gp-ucb{name}",
-        "Fig. 10",
-        f"A width that grows with every evaluation raises GP-UCB's regret significantly{over}.",
-        more_regret("GP-UCB, growing", constant),
-        MORE,
-        scope="ours" if beta == 2 else "experiment",  # Fig. 10 is of the other
-    )
+    ending, name, over = ("", "", "") if beta is None else (f", beta {beta}", f"-beta-{beta}", f" (over beta = {beta})")
+    said = f"A width that grows with every evaluation raises GP-UCB's regret significantly{over}."
+    figure = more_regret("GP-UCB, growing", f"GP-UCB{ending}")
+    whose: Scope = "ours" if beta == 2 else "experiment"  # Fig. 10 is of the other
+    return Claim(f"growing-beta-gp-ucb{name}", "Fig. 10", said, figure, MORE, scope=whose)
 
 
 def _few_batches() -> Claim:
-    return Claim(
-        "few-batches",
-        "Proposition 1",
-        "BPE makes at most ceil(log2 log2 T) + 1 batches.",
-        batches(
-            "number of batches less the bound", "BPE", lambda number: number[:, -1] - most_batches(number.shape[1])
-        ),
-        Range(high=0.0),
-        exact=True,
-        quick=True,
-    )
+    text, said = "number of batches less the bound", "BPE makes at most ceil(log2 log2 T) + 1 batches."
+    figure = batches(text, "BPE", lambda number: number[:, -1] - most_batches(number.shape[1]))
+    return Claim("few-batches", "Proposition 1", said, figure, Range(high=0.0), exact=True, quick=True)
 
 
 def _beats_original(regrets: list[np.ndarray], level: float) -> Interval:

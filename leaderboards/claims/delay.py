@@ -56,39 +56,20 @@ def _claims() -> Iterator[Claim]:
                 reading=reading,
                 note=f"{_SETTINGS} {note}",
             )
+    theorem, order = "abstract; Theorem 1", at_most(_BATCHES)
+    note = "The order of E[tau] is read as at most E[tau] uniform evaluations for each of the four batches."
     for mean in _MEANS:
-        yield Claim(
-            f"additive-{mean}",
-            "abstract; Theorem 1",
-            f"Delay adds to the regret no more than the order of E[tau] does (mean {mean}).",
-            _extra_evaluations(late[mean], mean),
-            at_most(_BATCHES),
-            quick=mean == 50,
-            note="The order of E[tau] is read as at most E[tau] uniform evaluations for each of the four batches.",
-        )
-    yield Claim(
-        "linear",
-        "abstract; Theorem 1",
-        "The regret grows no faster than linearly with E[tau].",
-        gap(
-            "extra regret of BPE-Delay from mean 50 to 100 less that from 0 to 50, over the regret at 50",
-            late[100],
-            late[50],
-            late[50],
-            _AT_ONCE,
-        ),
-        at_most(ALIKE),
-    )
+        said = f"Delay adds to the regret no more than the order of E[tau] does (mean {mean})."
+        figure = _extra_evaluations(late[mean], mean)
+        yield Claim(f"additive-{mean}", theorem, said, figure, order, quick=mean == 50, note=note)
+    text = "extra regret of BPE-Delay from mean 50 to 100 less that from 0 to 50, over the regret at 50"
+    figure = gap(text, late[100], late[50], late[50], _AT_ONCE)
+    yield Claim("linear", theorem, "The regret grows no faster than linearly with E[tau].", figure, at_most(ALIKE))
+    text = "extra regret under delay, BPE-Delay less GP-UCB-SDF, over the regret of BPE-Delay without delay"
     for mean in _MEANS:
-        text = "extra regret under delay, BPE-Delay less GP-UCB-SDF, over the regret of BPE-Delay without delay"
-        yield Claim(
-            f"delay-costs-less-{mean}",
-            "abstract",
-            f"Delay costs BPE-Delay less than GP-UCB-SDF, where it multiplies gamma (mean {mean}).",
-            gap(text, late[mean], _AT_ONCE, f"GP-UCB-SDF@mean {mean}", "GP-UCB-SDF@no delay"),
-            LESS,
-            scope="ours",
-        )
+        said = f"Delay costs BPE-Delay less than GP-UCB-SDF, where it multiplies gamma (mean {mean})."
+        figure = gap(text, late[mean], _AT_ONCE, f"GP-UCB-SDF@mean {mean}", "GP-UCB-SDF@no delay")
+        yield Claim(f"delay-costs-less-{mean}", "abstract", said, figure, LESS, scope="ours")
 
 
 CLAIMS: tuple[Claim, ...] = tuple(_claims())

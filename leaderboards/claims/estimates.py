@@ -169,12 +169,13 @@ _NO_TRUTH = (
 )
 
 
-def _closer(
-    name: str, source: str, statement: str, text: str, rows: tuple[str, str], expected: Range, note: str = ""
-) -> Claim:
-    """A claim on the distances from the truth, or on the errors of the mean, of two rows."""
-    column = "rmse" if name.endswith("mean-closer") else "distance"
+_DISTANCE = "distance of the log lengthscales from the truth"
+
+
+def _closer(rows: tuple[str, str], text: str, column: str, *said: str, expected: Range = LESS, note: str = "") -> Claim:
+    """A claim on the distances from the truth, or on the errors of the mean, of two rows: name, source, statement."""
     figure = of_runs(text, paired_difference, first, *rows, columns=(column,))
+    name, source, statement = said
     return Claim(name, source, statement, figure, expected, note=note)
 
 
@@ -182,54 +183,39 @@ def _claims(case: Case) -> Iterator[Claim]:
     plain, ours = _name("plain", "MAP-UCB", case.name), _name("unbiased", "UHE-BO", case.name)
     uniform, copied = _name("plain", "Random", case.name), _name("unbiased", "MAP-UCB", case.name)
     short, note = case.name.replace(", d = ", "-").lower(), "" if case.drawn else _NO_TRUTH
-    distance = "distance of the log lengthscales from the truth"
     yield _closer(
-        f"{short}-map-is-biased",
-        "section 4.1; Fig. 1",
+        *((plain, uniform), f"{_DISTANCE}, plain loss, MAP-UCB's data less uniform ones", "distance"),
+        *(f"{short}-map-is-biased", "section 4.1; Fig. 1"),
         f"Data that a policy chose bias the MAP estimate more than uniform ones do ({case.name}).",
-        f"{distance}, plain loss, MAP-UCB's data less uniform ones",
-        (plain, uniform),
-        MORE,
-        note,
+        expected=MORE,
+        note=note,
     )
     yield _closer(
-        f"{short}-estimate-closer",
-        "section 7.2; Fig. 3",
+        *((ours, plain), f"{_DISTANCE}, UHE-BO less MAP-UCB, each with its own data", "distance"),
+        *(f"{short}-estimate-closer", "section 7.2; Fig. 3"),
         f"UHE-BO estimates the hyperparameters better than MAP does ({case.name}).",
-        f"{distance}, UHE-BO less MAP-UCB, each with its own data",
-        (ours, plain),
-        LESS,
-        note,
+        note=note,
     )
     yield _closer(
-        f"{short}-loss-closer",
-        "section 5.2",
+        *((copied, plain), f"{_DISTANCE} on MAP-UCB's data, unbiased loss less plain loss", "distance"),
+        *(f"{short}-loss-closer", "section 5.2"),
         f"On the same chosen data, the new loss estimates better than the plain one ({case.name}).",
-        f"{distance} on MAP-UCB's data, unbiased loss less plain loss",
-        (copied, plain),
-        LESS,
-        note,
+        note=note,
     )
+    text = "error of the posterior mean over the domain, UHE-BO less MAP-UCB, in standard deviations of f"
     yield _closer(
-        f"{short}-mean-closer",
-        "section 7.2; Fig. 3",
+        *((ours, plain), text, "rmse", f"{short}-mean-closer", "section 7.2; Fig. 3"),
         f"UHE-BO's posterior mean is closer to the function than MAP's ({case.name}).",
-        "error of the posterior mean over the domain, UHE-BO less MAP-UCB, in standard deviations of f",
-        (ours, plain),
-        LESS,
     )
 
 
 def _converges(case: Case) -> Claim:
+    text = f"{_DISTANCE} after {3 * case.horizon} evaluations of RA-BO, less that after {case.horizon}"
     return _closer(
-        f"{case.name.replace(', d = ', '-')}-converges",
-        "Proposition 6.3; Theorem 6.4",
+        *((_from(_ALL, case.name), _from(_THIRD, case.name)), text, "distance"),
+        *(f"{case.name.replace(', d = ', '-')}-converges", "Proposition 6.3; Theorem 6.4"),
         f"RA-BO's estimate converges to the truth as evaluations grow ({case.name}).",
-        f"distance of the log lengthscales from the truth after {3 * case.horizon} evaluations of RA-BO, less that "
-        f"after {case.horizon}",
-        (_from(_ALL, case.name), _from(_THIRD, case.name)),
-        LESS,
-        "The theorem is about the limit and has no constants; where the distance falls, it is not refuted.",
+        note="The theorem is about the limit and has no constants; where the distance falls, it is not refuted.",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from leaderboards.claims.claim import ALIKE, LESS, MORE, Claim, Figure, Range, Scope, at_least, at_most, within
 from leaderboards.claims.measures import (
@@ -44,26 +45,14 @@ class _Reading:
         """The row of an agent; SM-MEI has no width."""
         return agent if agent == "SM-MEI" else agent + self.ending
 
-    def claim(self, name: str, source: str, statement: str, figure: Figure, expected: Range, note: str = "") -> Claim:
+    def claim(self, name: str, source: str, statement: str, figure: Figure, expected: Range, **more: Any) -> Claim:
         """A claim in this reading."""
-        return Claim(f"{name}{self.suffix}", source, statement, figure, expected, note=note, reading=self.text)
+        return Claim(f"{name}{self.suffix}", source, statement, figure, expected, reading=self.text, **more)
 
 
 _FIFTH = _Reading("", "", "", _RIVALS)
 _THEOREM = _Reading("-theorem", ", Theorem 1", "width of Theorem 1", ("SM-UCB",))
-
-
-def _close(source: str, reading: _Reading, one_side: bool = False) -> Claim:
-    text = "relative difference of the regret from evaluation 11 on, GP-BUCB against GP-UCB"
-    return reading.claim(
-        "close-to-gp-ucb",
-        source,
-        f"After its first feedback, GP-BUCB {'is quite competitive with' if one_side else 'performs comparably to'} "
-        "sequential GP-UCB.",
-        more_regret("GP-BUCB", "GP-UCB", _AFTER, row=reading.row, text=text),
-        at_most(ALIKE) if one_side else within(ALIKE),
-    )
-
+_BOTH = (_FIFTH, _THEOREM)
 
 _BELOW = ("is smaller than", LESS)
 _COMPARABLE = ("is about", within(ALIKE))
@@ -71,15 +60,18 @@ _COMPETITIVE = ("is at most about", at_most(ALIKE))
 """Of GP-BUCB beside a rival: "slightly better" or "superior", "comparably", "competitively" or "at or above"."""
 
 
+def _close(source: str, reading: _Reading, one_side: bool = False, **more: Any) -> Claim:
+    how, expected = ("is quite competitive with", at_most) if one_side else ("performs comparably to", within)
+    said = f"After its first feedback, GP-BUCB {how} sequential GP-UCB."
+    text = "relative difference of the regret from evaluation 11 on, GP-BUCB against GP-UCB"
+    figure = more_regret("GP-BUCB", "GP-UCB", _AFTER, row=reading.row, text=text)
+    return reading.claim("close-to-gp-ucb", source, said, figure, expected(ALIKE), **more)
+
+
 def _average(source: str, reading: _Reading, rival: str, said: tuple[str, Range], note: str = "") -> Claim:
-    return reading.claim(
-        f"as-good-as-{rival.lower()}",
-        source,
-        f"GP-BUCB's average regret {said[0]} that of {rival}.",
-        more_regret("GP-BUCB", rival, row=reading.row),
-        said[1],
-        note=note,
-    )
+    statement = f"GP-BUCB's average regret {said[0]} that of {rival}."
+    figure = more_regret("GP-BUCB", rival, row=reading.row)
+    return reading.claim(f"as-good-as-{rival.lower()}", source, statement, figure, said[1], note=note)
 
 
 def _as_good(
@@ -106,31 +98,21 @@ def _as_in_fig_2(source: str, reading: _Reading, own: str = "") -> Iterator[Clai
     Of Fig. 3, appendix C (`own`) says that GP-BUCB is "at or above state of the art levels", "quite competitive" with
     GP-UCB.
     """
+    said = "GP-UCB, which has feedback at once, outperforms GP-BUCB before its first feedback."
     text = "relative difference of the regret of evaluations 1 to 10, GP-BUCB against GP-UCB"
-    yield reading.claim(
-        "gp-ucb-early",
-        source,
-        "GP-UCB, which has feedback at once, outperforms GP-BUCB before its first feedback.",
-        more_regret("GP-BUCB", "GP-UCB", 1, 10, row=reading.row, text=text),
-        MORE,
-    )
-    said = _COMPETITIVE if own else _BELOW
+    figure = more_regret("GP-BUCB", "GP-UCB", last=_AFTER - 1, row=reading.row, text=text)
+    yield reading.claim("gp-ucb-early", source, said, figure, MORE)
+    as_said = _COMPETITIVE if own else _BELOW
     yield _close(own or source, reading, bool(own))
-    yield from _as_good(own or source, reading, said, said)
+    yield from _as_good(own or source, reading, as_said, as_said)
 
 
 def _naive(source: str, scope: Scope = "ours") -> Iterator[Claim]:
     """The paper says it of the Matern GP alone; appendix C does not list these rivals."""
     for rival in ("NRB-UCB", "NTB-UCB"):
-        yield Claim(
-            f"{rival.lower()}-worse",
-            source,
-            f"The naive batches of {rival} do clearly worse than GP-BUCB.",
-            more_regret(rival, "GP-BUCB"),
-            at_least(0.25),
-            quick=True,
-            scope=scope,
-        )
+        said = f"The naive batches of {rival} do clearly worse than GP-BUCB."
+        figure = more_regret(rival, "GP-BUCB")
+        yield Claim(f"{rival.lower()}-worse", source, said, figure, at_least(0.25), quick=True, scope=scope)
 
 
 def _order(source: str, seconds: str) -> Iterator[Claim]:
@@ -159,52 +141,42 @@ def matern() -> Iterator[Claim]:
 def se() -> Iterator[Claim]:
     """Claims on draws from an SE GP."""
     source = "appendix C; Fig. 4"
-    for reading in (_FIFTH, _THEOREM):
+    for reading in _BOTH:
         for rival in ("GP-BUCB", *reading.rivals):
-            yield reading.claim(
-                f"gp-ucb-outperforms-{rival.lower()}",
-                source,
-                f"GP-UCB's average regret is smaller than that of {rival}, which plays batches.",
-                more_regret(rival, "GP-UCB", row=reading.row),
-                MORE,
-            )
+            said = f"GP-UCB's average regret is smaller than that of {rival}, which plays batches."
+            figure = more_regret(rival, "GP-UCB", row=reading.row)
+            yield reading.claim(f"gp-ucb-outperforms-{rival.lower()}", source, said, figure, MORE)
         yield from _as_good(source, reading, average=_COMPARABLE)
         if reading is _FIFTH:
-            yield from _naive("appendix C; Fig. 4")
+            yield from _naive(source)
 
 
-def _dip(source: str) -> Iterator[Claim]:
-    text = "rise of the average regret after its lowest point in the first 10 evaluations, over its value there"
-    for reading in (_FIFTH, _THEOREM):
-        yield reading.claim(
-            "dip-and-bounce",
-            source,
-            "GP-UCB's average regret dips early and bounces, by early exploitation and a return to exploration.",
-            bounce(text, reading.row("GP-UCB"), 10, 50),
-            MORE,
-            note="The lowest point, and the highest one after it up to evaluation 50, are those of the mean over the "
-            "other half of the runs.",
-        )
-
-
-def _fixed_function(letters: tuple[str, str]) -> Iterator[Claim]:
+def _fixed_function(first: str, second: str) -> Iterator[Claim]:
     """Claims on a function of Fig. 3."""
-    figures = f"Fig. 3 ({letters[0]}), ({letters[1]})"
+    figures = f"Fig. 3 ({first}), ({second})"
     similar, own = f"section 5, as on the Matern GP; {figures}", f"appendix C; {figures}"
     yield from _as_in_fig_2(similar, _FIFTH, own)
     yield from _naive(own)
     yield from _as_in_fig_2(similar, _THEOREM, own)
-    yield from _dip(f"Fig. 3 ({letters[0]})")
+    said = "GP-UCB's average regret dips early and bounces, by early exploitation and a return to exploration."
+    note = (
+        "The lowest point, and the highest one after it up to evaluation 50, are those of the mean over the other half "
+        "of the runs."
+    )
+    text = "rise of the average regret after its lowest point in the first 10 evaluations, over its value there"
+    for reading in _BOTH:
+        figure = bounce(text, reading.row("GP-UCB"), 10, 50)
+        yield reading.claim("dip-and-bounce", f"Fig. 3 ({first})", said, figure, MORE, note=note)
 
 
 def cosines() -> Iterator[Claim]:
     """Claims on the Cosines function."""
-    yield from _fixed_function(("a", "b"))
+    yield from _fixed_function("a", "b")
 
 
 def rosenbrock() -> Iterator[Claim]:
     """Claims on the Rosenbrock function."""
-    yield from _fixed_function(("c", "d"))
+    yield from _fixed_function("c", "d")
     text = "minimum regret of GP-BUCB after 10 evaluations, over the mean regret of a uniform evaluation"
     yield Claim(
         "first-batch-near-optimal",
@@ -221,19 +193,15 @@ def vaccine() -> Iterator[Claim]:
     """Claims on vaccine design."""
     source = "section 5; Fig. 2 (b), (f)"
     text = "regret of evaluations 151 to 200, GP-BUCB less GP-UCB, over that of uniform evaluations"
-    for reading in (_FIFTH, _THEOREM):
-        yield replace(_close(source, reading), scope="ours")  # said of the Matern GP; here it converges
-        yield reading.claim(
-            "converges-to-gp-ucb",
-            source,
-            "GP-BUCB converges to the performance of GP-UCB.",
-            more_regret_in(text, reading.row("GP-BUCB"), reading.row("GP-UCB"), "Uniform", 151, 200),
-            within(0.05),
-            note="Read as within a twentieth of the regret of uniform evaluations.",
-        )
+    note = "Read as within a twentieth of the regret of uniform evaluations."
+    for reading in _BOTH:
+        yield _close(source, reading, scope="ours")  # said of the Matern GP; here it converges
+        figure = more_regret_in(text, reading.row("GP-BUCB"), reading.row("GP-UCB"), "Uniform", 151, 200)
+        said = "GP-BUCB converges to the performance of GP-UCB."
+        yield reading.claim("converges-to-gp-ucb", source, said, figure, within(0.05), note=note)
         yield from _as_good(source, reading, _COMPETITIVE, _COMPETITIVE)
         if reading is _FIFTH:
-            yield from _naive("section 5; Fig. 2 (b), (f)")
+            yield from _naive(source)
 
 
 RATS = (11, *(rat for rat in range(23) if rat not in (3, 9, 10, 11)))
@@ -242,33 +210,23 @@ RATS = (11, *(rat for rat in range(23) if rat not in (3, 9, 10, 11)))
 
 def neuro() -> Iterator[Claim]:
     """Claims on spinal therapy, checked on a public stand-in: all rats, each an environment."""
-    source = "section 5; Fig. 2 (c), (g)"
-    rats = tuple(f"rat {rat}" for rat in RATS)
+    source, rats = "section 5; Fig. 2 (c), (g)", tuple(f"rat {rat}" for rat in RATS)
     stand_in = (
         "The recordings of the paper are not public. The stand-in has 32 electrodes, not 116 pairs, and few of its "
         "rats have several maxima, so that most runs of all policies find an optimum; with the width of Theorem 1 all "
         "do."
     )
+
+    def found(name: str, statement: str, a: str, b: str, expected: Range) -> Claim:
+        figure = found_in_all(f"share of the 20 rats on which {a} finds an optimum, less that of {b}", a, b, rats)
+        return Claim(name, source, statement, figure, expected, note=stand_in)
+
     for rival in ("GP-BUCB", *_RIVALS):
-        text = f"share of the 20 rats on which {rival} finds an optimum, less that of GP-UCB"
-        yield Claim(
-            f"stuck-less-{rival.lower()}",
-            source,
-            f"On a multi-modal response GP-UCB misses the optimum more often than {rival}.",
-            found_in_all(text, rival, "GP-UCB", rats),
-            MORE,
-            note=stand_in,
-        )
+        said = f"On a multi-modal response GP-UCB misses the optimum more often than {rival}."
+        yield found(f"stuck-less-{rival.lower()}", said, rival, "GP-UCB", MORE)
     for rival in _RIVALS:
-        text = f"share of the 20 rats on which GP-BUCB finds an optimum, less that of {rival}"
-        yield Claim(
-            f"found-as-often-as-{rival.lower()}",
-            source,
-            f"GP-BUCB and {rival} find the optimum about equally often.",
-            found_in_all(text, "GP-BUCB", rival, rats),
-            within(0.1),
-            note=stand_in,
-        )
+        said = f"GP-BUCB and {rival} find the optimum about equally often."
+        yield found(f"found-as-often-as-{rival.lower()}", said, "GP-BUCB", rival, within(0.1))
     for claim in (
         *(_average(source, _FIFTH, rival, _BELOW) for rival in _RIVALS),
         *_naive(source),

@@ -94,6 +94,7 @@ def _narrower(name: str, source: str, statement: str, ratio: str) -> Claim:
     return Claim(name, source, statement, _largest(text, ratio), Range(high=1.0), quick=True)
 
 
+_LESS = "cumulative regret of {} less that of theory, over the latter's mean"
 CLAIMS: tuple[Claim, ...] = (
     _narrower(
         "amm-below-theory",
@@ -132,12 +133,7 @@ CLAIMS: tuple[Claim, ...] = (
             f"{row.lower()}-less-regret-{task.lower().replace(', d = ', '-')}",
             "abstract",
             f"With {row} in the place of the wider bound, GP-UCB has less regret ({task}).",
-            more_regret(
-                row,
-                "theory",
-                row=f"{{}}@{task}".format,
-                text=f"cumulative regret of {row} less that of theory, over the latter's mean",
-            ),
+            more_regret(row, "theory", row=f"{{}}@{task}".format, text=_LESS.format(row)),
             LESS,
             note="The task is one of ours, not of the paper's.",
         )

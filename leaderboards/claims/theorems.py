@@ -164,98 +164,82 @@ def _of_runs(text: str, row: str, number: Callable[[Run, Settings], float]) -> F
 
 
 def _gp_bucb(B: int) -> Iterator[Claim]:
-    row = f"GP-BUCB, B = {B}"
-    yield Claim(
-        f"gain-in-a-batch-{B}",
-        "Lemma 2 and Table 1",
-        f"After the start of Table 1, picks of a batch without feedback tell at most 2/e nats (B = {B}).",
-        _of_runs("largest information gain within a batch, in nats", row, largest_gain_in_a_batch),
-        Range(high=2 / math.e),
-        exact=True,
-        quick=B == 5,
-        paper="gp-bucb",
-    )
-    yield Claim(
-        f"regret-gp-bucb-{B}",
-        "Theorem 2",
-        f"At every t, the regret is at most exp(2/e) times the bound of GP-UCB, plus 2 ‖f‖ T_init (B = {B}).",
-        _of_runs("regret over its bound, largest over t", row, gp_bucb_ratio),
-        Range(high=1.0),
-        quick=B == 5,
-        note=_WORTH.format("about 16,000" if B == 5 else "about 24,000"),
-        paper="gp-bucb",
-    )
+    row, quick = f"GP-BUCB, B = {B}", B == 5
+    figure = _of_runs("largest information gain within a batch, in nats", row, largest_gain_in_a_batch)
+    said = f"After the start of Table 1, picks of a batch without feedback tell at most 2/e nats (B = {B})."
+    bound = Range(high=2 / math.e)
+    yield Claim(f"gain-in-a-batch-{B}", "Lemma 2 and Table 1", said, figure, bound, exact=True, quick=quick)
+    figure = _of_runs("regret over its bound, largest over t", row, gp_bucb_ratio)
+    said = f"At every t, the regret is at most exp(2/e) times the bound of GP-UCB, plus 2 ‖f‖ T_init (B = {B})."
+    note = _WORTH.format("about 16,000" if quick else "about 24,000")
+    yield Claim(f"regret-gp-bucb-{B}", "Theorem 2", said, figure, Range(high=1.0), quick=quick, note=note)
 
 
 def _bbkb() -> Iterator[Claim]:
-    for row, note in (
-        ("Theorem 1", "The proof in appendix C.1 ends with 81 C (1 + kappa^2 / lam)^2."),
-        ("Theorem 2", ""),
-        ("qbar = 2", "The theorem asks for an oversampling of 100 here; 2 is that of the experiments."),
+    text = "arms in the dictionary over qbar d_eff, largest over t"
+    for name, row, of, note in (
+        (
+            *("theorem-1", "Theorem 1", "oversampling of Theorem 1"),
+            "The proof in appendix C.1 ends with 81 C (1 + kappa^2 / lam)^2.",
+        ),
+        ("theorem-2", "Theorem 2", "oversampling of Theorem 2", ""),
+        (
+            *("qbar-2", "qbar = 2", "qbar = 2"),
+            "The theorem asks for an oversampling of 100 here; 2 is that of the experiments.",
+        ),
     ):
-        of = row if row == "qbar = 2" else f"oversampling of {row}"
         yield Claim(
-            f"dictionary-{row.lower().replace(' = ', '-').replace(' ', '-')}",
+            f"dictionary-{name}",
             "Theorem 1, part 1",
             f"Dictionaries have at most 9 C (1 + kappa^2 / lam) qbar d_eff arms at every t ({of}).",
-            _of_runs("arms in the dictionary over qbar d_eff, largest over t", f"BBKB, {row}", dictionary_ratio),
+            _of_runs(text, f"BBKB, {row}", dictionary_ratio),
             Range(high=36.0),
             exact=True,
-            quick=row != "qbar = 2",
+            quick=name != "qbar-2",
             note=note,
-            scope="ours" if row == "qbar = 2" else "theorem",
+            scope="ours" if name == "qbar-2" else "theorem",
         )
-    yield Claim(
-        "batches-of-bbkb",
-        "Theorem 1, part 2; appendix C.1",
-        "There are at most C / (C - 1) 9 (1 + kappa^2 / lam) logdet(I + K_t / lam) batches at every t.",
-        _of_runs("batches over the log-determinant, largest over t", "BBKB, Theorem 1", batches_ratio),
-        Range(high=36.0),
-        exact=True,
-        quick=True,
-    )
-    yield Claim(
-        "regret-bbkb",
-        "Theorem 2",
+    figure = _of_runs("batches over the log-determinant, largest over t", "BBKB, Theorem 1", batches_ratio)
+    said = "There are at most C / (C - 1) 9 (1 + kappa^2 / lam) logdet(I + K_t / lam) batches at every t."
+    source = "Theorem 1, part 2; appendix C.1"
+    yield Claim("batches-of-bbkb", source, said, figure, Range(high=36.0), exact=True, quick=True)
+    figure = _of_runs("regret over that bound without its factor 55 C^3, largest over t", "BBKB, Theorem 2", bbkb_ratio)
+    said = (
         "At every t, the regret is at most 55 C^3 sqrt(t) (xi (S + log 1/delta) + sqrt(lam F^2 S)), S the sum of the "
-        "leverage scores when pulled.",
-        _of_runs("regret over that bound without its factor 55 C^3, largest over t", "BBKB, Theorem 2", bbkb_ratio),
-        Range(high=440.0),
-        quick=True,
-        note=_WORTH.format("about 1.6 million, and is below the worst arm's cost from some 3e7 evaluations on"),
+        "leverage scores when pulled."
     )
+    note = _WORTH.format("about 1.6 million, and is below the worst arm's cost from some 3e7 evaluations on")
+    yield Claim("regret-bbkb", "Theorem 2", said, figure, Range(high=440.0), quick=True, note=note)
 
 
-def _bpe(row: str, theorem: str) -> Iterator[Claim]:
-    own = row == "BPE"
-    yield Claim(
-        f"batches-of-{row.lower()}",
-        "Proposition 1" if own else "Theorem 2",
-        f"{row} makes at most {'ceil(log2 log2 T) + 1' if own else row[0]} batches.",
-        _of_runs("number of batches less the bound", row, excess_batches),
-        Range(high=0.0),
-        exact=True,
-        quick=own,
-        paper="bpe",
+def _bpe(row: str, source: str, batches: str, theorem: str, note: str, quick: bool = False) -> Iterator[Claim]:
+    figure, said = _of_runs("number of batches less the bound", row, excess_batches), f"{row} makes at most {batches}."
+    yield Claim(f"batches-of-{row.lower()}", source, said, figure, Range(high=0.0), exact=True, quick=quick)
+    said = (
+        "The regret is at most 2 w kappa N_1 + sum over later batches of 4 w N_i sqrt(2 c gamma / N) with N the length "
+        f"of the batch before and w the width ({row})."
     )
-    yield Claim(
-        f"regret-{row.lower()}",
-        f"{theorem}; appendix A",
-        "The regret is at most 2 w kappa N_1 + sum over later batches of 4 w N_i sqrt(2 c gamma / N) with N the "
-        f"length of the batch before and w the width ({row}).",
-        _of_runs("regret over its bound", row, bpe_ratio),
-        Range(high=1.0),
-        quick=own,
-        note=_WORTH.format("about 41,000" if own else "about 42,000")
-        + ("" if own else " Batch lengths without the logarithms of the theorem, as in the paper's experiments."),
-        paper="bpe",
-    )
+    figure = _of_runs("regret over its bound", row, bpe_ratio)
+    yield Claim(f"regret-{row.lower()}", theorem, said, figure, Range(high=1.0), quick=quick, note=note)
 
 
+_LENGTHS = (
+    _WORTH.format("about 42,000")
+    + " Batch lengths without the logarithms of the theorem, as in the paper's experiments."
+)
 CLAIMS: tuple[Claim, ...] = (
-    *(claim for B in (5, 10) for claim in _gp_bucb(B)),
+    *(replace(claim, paper="gp-bucb") for B in (5, 10) for claim in _gp_bucb(B)),
     *_bbkb(),
-    *_bpe("BPE", "Theorem 1"),
-    *_bpe("3-BPE", "Theorem 2"),
-    *_bpe("4-BPE", "Theorem 2"),
+    *(
+        replace(claim, paper="bpe")
+        for claim in (
+            *_bpe(
+                *("BPE", "Proposition 1", "ceil(log2 log2 T) + 1 batches", "Theorem 1; appendix A"),
+                _WORTH.format("about 41,000"),
+                quick=True,
+            ),
+            *_bpe("3-BPE", "Theorem 2", "3 batches", "Theorem 2; appendix A", _LENGTHS),
+            *_bpe("4-BPE", "Theorem 2", "4 batches", "Theorem 2; appendix A", _LENGTHS),
+        )
+    ),
 )

@@ -15,8 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from leaderboards.claims.claim import ALIKE, LESS, MORE, Claim, Figure, Range, Scope, at_least, at_most, within
+from leaderboards.claims.claim import ALIKE, LESS, MORE, Claim, Figure, Range, at_least, at_most, within
 from leaderboards.claims.measures import (
     faster,
     found,
@@ -32,12 +33,13 @@ from leaderboards.score.statistics import Interval
 RIVALS = ("MAP-UCB", "MCMC-UCB", "A-GP-UCB", "Wang-deFreitas", "Portfolio", "Random")
 """The baselines of section 7."""
 
-_LEARNERS = RIVALS[:-1]
+_MOSTLY = ("A-GP-UCB", "Wang-deFreitas")
 _ENOUGH = 5
 _TOP = ("Deceptive", "H1", "Hartmann3")
 _EASY = ("Branin", "Hartmann6")
 HILL = {"Deceptive": 0.18, "H1": 1.3}
 """Regret below which the hill of the global maximum has been met: that of every other local maximum is larger."""
+_MEETS = "share of runs that meet the hill of the global maximum"
 _FIG_2, _ABLATION = "section 7.1; Fig. 2, top", "section 7.2; Fig. 4, left and middle"
 
 
@@ -62,16 +64,7 @@ class Reading:
         names = {"UHE-BO": self.ours, "Random": "Random"}
         return f"{names.get(agent, agent + self.ending)}@{problem}"
 
-    def claim(
-        self,
-        name: str,
-        source: str,
-        statement: str,
-        figure: Figure,
-        expected: Range,
-        note: str = "",
-        scope: Scope = "experiment",
-    ) -> Claim:
+    def claim(self, name: str, source: str, statement: str, figure: Figure, expected: Range, **more: Any) -> Claim:
         """A claim in this reading, whose figure has no interval where there are too few repetitions to say anything."""
 
         def measure(runs: Runs) -> Interval:
@@ -79,22 +72,62 @@ class Reading:
             return found if found.n >= _ENOUGH else replace(found, low=math.nan, high=math.nan)
 
         shown = Figure(figure.text, measure)
-        return Claim(
-            f"{name}{self.suffix}".lower(),
-            source,
-            statement,
-            shown,
-            expected,
-            note=note,
-            reading=self.text,
-            scope=scope,
-        )
+        return Claim(f"{name}{self.suffix}".lower(), source, statement, shown, expected, reading=self.text, **more)
 
     def simple(self, rival: str, problem: str, row: str = "") -> Figure:
         """The difference of the simple regrets of UHE-BO and a rival, or of another row of it."""
         text = f"difference of the simple regrets at the end, UHE-BO less {rival}, over that of Random"
         theirs = f"{row}@{problem}" if row else self.row(rival, problem)
         return simple_in(text, self.row("UHE-BO", problem), theirs, self.row("Random", problem))
+
+    def better(self, problem: str, rival: str, source: str) -> Claim:
+        """Of the lunar lander the paper does not say "significantly"."""
+        how = "better" if problem == "LunarLanding" else "significantly better"
+        said = f"UHE-BO is {how} than {rival} on {problem}."
+        return self.claim(f"{problem}-better-than-{rival}", source, said, self.simple(rival, problem), LESS)
+
+    def comparable(self, problem: str, rival: str, source: str) -> Claim:
+        """Comparable, on either side; in appendix D "as well as", which better is too."""
+        how, expected = ("as well as", at_most(ALIKE)) if problem in _EASY else ("comparably to", within(ALIKE))
+        said = f"UHE-BO performs {how} {rival} on {problem}."
+        return self.claim(f"{problem}-comparable-to-{rival}", source, said, self.simple(rival, problem), expected)
+
+    def meets(self, problem: str) -> Claim:
+        """Beside all that learn but MCMC-UCB: it costs ten times as much, and would leave few repetitions to count."""
+        others = [rival for rival in RIVALS[:-1] if rival != "MCMC-UCB"]
+        ours, *rivals = (self.row(agent, problem) for agent in ("UHE-BO", *others))
+        text = f"{_MEETS}, UHE-BO less the mean of {', '.join(others)}"
+        return self.claim(
+            f"{problem}-meets-the-hill",
+            "section 7.1",
+            f"UHE-BO finds the global maximum of {problem} where other policies that learn the kernel miss it.",
+            found_more(text, ours, rivals, HILL[problem]),
+            MORE,
+            note="The paper says that MAP and MCMC are easily trapped, and of the others that they are less efficient. "
+            f"{_met(problem)}",
+            scope="ours",
+        )
+
+    def trapped(self, problem: str, rival: str) -> Claim:
+        """More often than UHE-BO is."""
+        ours, theirs = (self.row(agent, problem) for agent in ("UHE-BO", rival))
+        return self.claim(
+            f"{problem}-{rival}-trapped",
+            "section 7.1",
+            f"{rival} is trapped at a local optimum more often than UHE-BO, here of {problem}.",
+            found(f"{_MEETS}, UHE-BO less {rival}", ours, theirs, HILL[problem]),
+            MORE,
+            note=f'The paper says "easily trapped", and beside whom it does not say. {_met(problem)}',
+            scope="ours",
+        )
+
+    def mostly(self, rival: str) -> Claim:
+        """Of two policies that need not know the hyperparameters; the others are outdone significantly."""
+        pairs = [(self.row("UHE-BO", problem), self.row(rival, problem)) for problem in _TOP]
+        text = f"share of runs on {', '.join(_TOP)} in which UHE-BO's simple regret is below that of {rival}"
+        said = f"UHE-BO outperforms {rival} most of the time."
+        figure, expected = lower_simple(text, pairs), Range(low=0.5, alike=ALIKE)
+        return self.claim(f"mostly-better-than-{rival}", "section 7.1", said, figure, expected)
 
 
 _DATA = Reading("", "UHE-BO, noise data")
@@ -108,61 +141,8 @@ _REAL = Reading("", "UHE-BO")
 """The suite `uhe-real` has one row of UHE-BO, with the agent's defaults: noise from the pseudo-observations."""
 
 
-def _better(reading: Reading, problem: str, rival: str, source: str) -> Claim:
-    return reading.claim(
-        f"{problem}-better-than-{rival}",
-        source,
-        f"UHE-BO is {'' if problem == 'LunarLanding' else 'significantly '}better than {rival} on {problem}.",
-        reading.simple(rival, problem),
-        LESS,
-    )
-
-
-def _comparable(reading: Reading, problem: str, rival: str, source: str) -> Claim:
-    """Comparable, on either side; in appendix D "as well as", which better is too."""
-    as_well = problem in _EASY
-    return reading.claim(
-        f"{problem}-comparable-to-{rival}",
-        source,
-        f"UHE-BO performs {'as well as' if as_well else 'comparably to'} {rival} on {problem}.",
-        reading.simple(rival, problem),
-        at_most(ALIKE) if as_well else within(ALIKE),
-    )
-
-
 def _met(problem: str) -> str:
     return f"Met is read as: a simple regret below {HILL[problem]:g}, which no other local maximum has."
-
-
-def _meets(reading: Reading, problem: str) -> Claim:
-    # MCMC-UCB costs ten times as much as the others, and would leave its few repetitions alone to count.
-    others = [rival for rival in _LEARNERS if rival != "MCMC-UCB"]
-    text = "share of runs that meet the hill of the global maximum, UHE-BO less the mean of " + ", ".join(others)
-    ours, *rivals = (reading.row(agent, problem) for agent in ("UHE-BO", *others))
-    return reading.claim(
-        f"{problem}-meets-the-hill",
-        "section 7.1",
-        f"UHE-BO finds the global maximum of {problem} where other policies that learn the kernel miss it.",
-        found_more(text, ours, rivals, HILL[problem]),
-        MORE,
-        f"The paper says that MAP and MCMC are easily trapped, and of the others that they are less efficient. "
-        f"{_met(problem)}",
-        "ours",
-    )
-
-
-def _trapped(reading: Reading, problem: str, rival: str) -> Claim:
-    text = f"share of runs that meet the hill of the global maximum, UHE-BO less {rival}"
-    ours, theirs = (reading.row(agent, problem) for agent in ("UHE-BO", rival))
-    return reading.claim(
-        f"{problem}-{rival}-trapped",
-        "section 7.1",
-        f"{rival} is trapped at a local optimum more often than UHE-BO, here of {problem}.",
-        found(text, ours, theirs, HILL[problem]),
-        MORE,
-        f'The paper says "easily trapped", and beside whom it does not say. {_met(problem)}',
-        "ours",
-    )
 
 
 def _over_explores(problem: str, rival: str) -> Claim:
@@ -173,27 +153,19 @@ def _over_explores(problem: str, rival: str) -> Claim:
         at_the_hill = f"{text} in the runs in which that meets the hill of the global maximum"
         figure = more_regret_where(at_the_hill, a, b, HILL[problem])
         note = f"Where MAP-UCB is trapped, exploring is what pays. {_met(problem)}"
-    statement = f"{rival} tends to explore too much, here on {problem}."
-    return _DATA.claim(f"{problem}-{rival}-explores", "section 7.1", statement, figure, MORE, note, "ours")
+    said = f"{rival} tends to explore too much, here on {problem}."
+    return _DATA.claim(f"{problem}-{rival}-explores", "section 7.1", said, figure, MORE, note=note, scope="ours")
 
 
 def _times(reading: Reading, problem: str, quick: bool = True) -> Iterator[Claim]:
+    source = "section 7.2; Fig. 4, right"
     ours, plain, mcmc = (reading.row(agent, problem) for agent in ("UHE-BO", "MAP-UCB", "MCMC-UCB"))
-    yield Claim(
-        f"{problem}-as-fast-as-map".lower(),
-        "section 7.2; Fig. 4, right",
-        f"UHE-BO's run time is similar to that of MAP, on {problem}.",
-        faster(plain, ours, text="log10 of the policy's seconds, UHE-BO over MAP-UCB"),
-        within(math.log10(2)),
-    )
-    yield Claim(
-        f"{problem}-faster-than-mcmc".lower(),
-        "section 7.2; Fig. 4, right",
-        f"UHE-BO's run time is far below that of MCMC, on {problem}.",
-        faster(ours, mcmc, text="log10 of the policy's seconds, MCMC-UCB over UHE-BO"),
-        at_least(math.log10(5)),
-        quick=quick,
-    )
+    figure = faster(plain, ours, text="log10 of the policy's seconds, UHE-BO over MAP-UCB")
+    said = f"UHE-BO's run time is similar to that of MAP, on {problem}."
+    yield Claim(f"{problem}-as-fast-as-map".lower(), source, said, figure, within(math.log10(2)))
+    figure = faster(ours, mcmc, text="log10 of the policy's seconds, MCMC-UCB over UHE-BO")
+    said = f"UHE-BO's run time is far below that of MCMC, on {problem}."
+    yield Claim(f"{problem}-faster-than-mcmc".lower(), source, said, figure, at_least(math.log10(5)), quick=quick)
 
 
 def _ablations(problem: str) -> Iterator[Claim]:
@@ -201,66 +173,44 @@ def _ablations(problem: str) -> Iterator[Claim]:
         ("Random+EXP3", "Random+EXP3", "without the unbiased loss"),
         ("RA-BO", "RA-BO, noise data", "without EXP3"),
     ):
-        yield _DATA.claim(
-            f"{problem}-better-than-{rival}",
-            _ABLATION,
-            f"UHE-BO is better than {rival} on {problem}.",
-            _DATA.simple(rival, problem, row),
-            LESS,
-            note=f"{rival} is UHE-BO {what}; the text does not name the figure's two problems.",
-        )
+        name, said = f"{problem}-better-than-{rival}", f"UHE-BO is better than {rival} on {problem}."
+        note = f"{rival} is UHE-BO {what}; the text does not name the figure's two problems."
+        yield _DATA.claim(name, _ABLATION, said, _DATA.simple(rival, problem, row), LESS, note=note)
+
+
+def _conservative(problem: str) -> Claim:
+    said = f"RA-BO, which plays every second point at random, is conservative next to UHE-BO, on {problem}."
+    figure = more_regret("RA-BO", "UHE-BO", row=f"{{}}, noise data@{problem}".format)
+    return _DATA.claim(f"{problem}-ra-bo-conservative", _ABLATION, said, figure, MORE)
 
 
 def _synthetic(reading: Reading, rivals: Sequence[str]) -> Iterator[Claim]:
     """Section 7.1 on the synthetic functions, against these rivals."""
-    yield from (_better(reading, problem, rival, _FIG_2) for problem in HILL for rival in rivals)
-    yield from (_meets(reading, problem) for problem in HILL)
-    yield from (_trapped(reading, problem, rival) for problem in HILL for rival in ("MAP-UCB", "MCMC-UCB"))
-    yield from (_comparable(reading, "Hartmann3", rival, _FIG_2) for rival in rivals)
-
-
-def _mostly_better(reading: Reading) -> Iterator[Claim]:
-    """Section 7.1 on two policies that need not know the hyperparameters; the others are outdone significantly."""
-    for rival in ("A-GP-UCB", "Wang-deFreitas"):
-        yield reading.claim(
-            f"mostly-better-than-{rival}",
-            "section 7.1",
-            f"UHE-BO outperforms {rival} most of the time.",
-            lower_simple(
-                f"share of runs on {', '.join(_TOP)} in which UHE-BO's simple regret is below that of {rival}",
-                [(reading.row("UHE-BO", problem), reading.row(rival, problem)) for problem in _TOP],
-            ),
-            Range(low=0.5, alike=ALIKE),
-        )
+    yield from (reading.better(problem, rival, _FIG_2) for problem in HILL for rival in rivals)
+    yield from map(reading.meets, HILL)
+    yield from (reading.trapped(problem, rival) for problem in HILL for rival in ("MAP-UCB", "MCMC-UCB"))
+    yield from (reading.comparable("Hartmann3", rival, _FIG_2) for rival in rivals)
+    yield from map(reading.mostly, _MOSTLY)
 
 
 def synthetic() -> Iterator[Claim]:
     """Claims on Deceptive, h1, Hartmann3, Branin and Hartmann6."""
     rest = "appendix D; Fig. 5"
     yield from _synthetic(_DATA, RIVALS)
-    yield from _mostly_better(_DATA)
-    yield from (_over_explores(problem, rival) for problem in _TOP for rival in ("A-GP-UCB", "Wang-deFreitas"))
+    yield from (_over_explores(problem, rival) for problem in _TOP for rival in _MOSTLY)
     yield from (claim for problem in HILL for claim in _ablations(problem))
-    for problem in _TOP:
-        yield _DATA.claim(
-            f"{problem}-ra-bo-conservative",
-            _ABLATION,
-            f"RA-BO, which plays every second point at random, is conservative next to UHE-BO, on {problem}.",
-            more_regret("RA-BO", "UHE-BO", row=f"{{}}, noise data@{problem}".format),
-            MORE,
-        )
+    yield from map(_conservative, _TOP)
     yield from _times(_DATA, "Deceptive")
     yield from _times(_DATA, "Hartmann3", quick=False)
-    yield from (_comparable(_DATA, problem, rival, rest) for problem in _EASY for rival in RIVALS)
-    yield from _synthetic(_RATE, _LEARNERS)
-    yield from _mostly_better(_RATE)
-    yield from (_better(_WIDTH, problem, "MAP-UCB", _FIG_2) for problem in HILL)
-    yield _comparable(_WIDTH, "Hartmann3", "MAP-UCB", _FIG_2)
+    yield from (_DATA.comparable(problem, rival, rest) for problem in _EASY for rival in RIVALS)
+    yield from _synthetic(_RATE, RIVALS[:-1])
+    yield from (_WIDTH.better(problem, "MAP-UCB", _FIG_2) for problem in HILL)
+    yield _WIDTH.comparable("Hartmann3", "MAP-UCB", _FIG_2)
     # The two settings of the noise that the paper's proofs do not speak for: what they change, not all of it again.
     for reading in (_PSEUDO, _STATED):
-        yield from (_meets(reading, problem) for problem in HILL)
-        yield from _mostly_better(reading)
-        yield from (_comparable(reading, "Branin", rival, rest) for rival in ("MCMC-UCB", "Portfolio"))
+        yield from map(reading.meets, HILL)
+        yield from map(reading.mostly, _MOSTLY)
+        yield from (reading.comparable("Branin", rival, rest) for rival in ("MCMC-UCB", "Portfolio"))
     yield from _THEOREMS
 
 
@@ -294,10 +244,8 @@ _THEOREMS = tuple(
 
 def real() -> Iterator[Claim]:
     """Claims on logistic regression, boosted trees and the lunar lander."""
-    source = "section 7.1; Fig. 2, bottom"
-    yield from (
-        _better(_REAL, problem, rival, source) for problem in ("LogisticRegression", "XGBoost") for rival in RIVALS
-    )
-    yield from (_better(_REAL, "LunarLanding", rival, source) for rival in RIVALS if rival != "MCMC-UCB")
-    yield _comparable(_REAL, "LunarLanding", "MCMC-UCB", source)
+    source, twice = "section 7.1; Fig. 2, bottom", ("LogisticRegression", "XGBoost")
+    yield from (_REAL.better(problem, rival, source) for problem in twice for rival in RIVALS)
+    yield from (_REAL.better("LunarLanding", rival, source) for rival in RIVALS if rival != "MCMC-UCB")
+    yield _REAL.comparable("LunarLanding", "MCMC-UCB", source)
     yield from _times(_REAL, "XGBoost")
