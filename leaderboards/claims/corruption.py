@@ -26,32 +26,15 @@ def _on(attack: str, budget: int) -> Iterator[Claim]:
     words, name = f"{_ATTACKS[attack]}, C = {budget}", f"{attack.replace(' ', '-')}-{budget}"
     quick = name == "subtraction-100"
     for agent in ("RGP-PE", "RGP-UCB"):
-        yield Claim(
-            f"{agent.lower()}-defends-{name}",
-            _FIGURES,
-            f"{agent} defends against the attack ({words}).",
-            late_regret(row(agent)),
-            at_most(_LINEAR),
-            quick=quick,
-        )
+        said, figure = f"{agent} defends against the attack ({words}).", late_regret(row(agent))
+        yield Claim(f"{agent.lower()}-defends-{name}", _FIGURES, said, figure, at_most(_LINEAR), quick=quick)
     if attack in _SUCCESSFUL:
-        yield Claim(
-            f"gp-ucb-fails-{name}",
-            _FIGURES,
-            f"The regret of GP-UCB grows linearly under the attack ({words}).",
-            late_regret(row("GP-UCB")),
-            at_least(_LINEAR),
-            quick=quick,
-            note="The paper has one function for all trials, and here each repetition has one of its own.",
-        )
-    yield Claim(
-        f"rgp-ucb-below-rgp-pe-{name}",
-        "section 4",
-        f"RGP-UCB generally has less regret than RGP-PE, whose guarantee is stronger ({words}).",
-        more_regret("RGP-UCB", "RGP-PE", row=row),
-        LESS,
-        quick=quick,
-    )
+        said, figure = f"The regret of GP-UCB grows linearly under the attack ({words}).", late_regret(row("GP-UCB"))
+        note = "The paper has one function for all trials, and here each repetition has one of its own."
+        yield Claim(f"gp-ucb-fails-{name}", _FIGURES, said, figure, at_least(_LINEAR), quick=quick, note=note)
+    said = f"RGP-UCB generally has less regret than RGP-PE, whose guarantee is stronger ({words})."
+    figure = more_regret("RGP-UCB", "RGP-PE", row=row)
+    yield Claim(f"rgp-ucb-below-rgp-pe-{name}", "section 4", said, figure, LESS, quick=quick)
 
 
 CLAIMS: tuple[Claim, ...] = (

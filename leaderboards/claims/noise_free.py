@@ -108,25 +108,19 @@ def _short(task: str) -> str:
 
 def _simple(task: str) -> Claim:
     if task == "SE":
-        return Claim(
-            "mvr-simple-regret-se",
-            "Theorem 4.2",
-            "MVR's simple regret falls exponentially on the SE kernel, as exp(-t^(1/(d+1)) / 2).",
-            Figure(
-                "slope of the logarithm of the error against t^(1/(d+1)), while the error is above 1e-4 of the norm",
-                _rate_of_error,
-            ),
-            Range(high=-0.5),
-            quick=True,
-            note="The theorem's root of a logarithm in the exponent is left out, which makes the range stricter.",
-        )
+        said = "MVR's simple regret falls exponentially on the SE kernel, as exp(-t^(1/(d+1)) / 2)."
+        text = "slope of the logarithm of the error against t^(1/(d+1)), while the error is above 1e-4 of the norm"
+        note = "The theorem's root of a logarithm in the exponent is left out, which makes the range stricter."
+        figure, expected = Figure(text, _rate_of_error), Range(high=-0.5)
+        return Claim("mvr-simple-regret-se", "Theorem 4.2", said, figure, expected, quick=True, note=note)
     ratio = _SMOOTHNESS[task] / _D
+    slope = _power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1]))
     return Claim(
         f"mvr-simple-regret-{_short(task)}",
         "Theorem 4.2; Corollary 3.2",
         f"MVR's simple regret falls as t^(-nu/d) on Matern kernels, here nu = {_SMOOTHNESS[task]:g} in d = {_D}.",
         _power_of_error(task),
-        Range(high=_power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1]))),
+        Range(high=slope),
         quick=task in _QUICK,
         note="The range is the slope of (log(t) / t)^(nu/d), the bound with its logarithm.",
     )
@@ -140,40 +134,26 @@ def _cumulative(task: str) -> Claim:
         ("as log(t)", math.log),
     )
     words, law = laws[0 if nu < _D else 1 if nu == _D else 2]
-    return Claim(
-        f"pe-regret-{_short(task)}",
-        "Theorem 4.1",
-        f"The regret of phased elimination grows at most {words} ({task}, d = {_D}).",
-        _growth("PE", task),
-        Range(high=_power(law, _FROM, _TO)),
-        quick=task in _QUICK,
-        note="Up to logarithms is read as one factor log(t)." if nu < _D else "",
-    )
+    said = f"The regret of phased elimination grows at most {words} ({task}, d = {_D})."
+    note = "Up to logarithms is read as one factor log(t)." if nu < _D else ""
+    expected, name = Range(high=_power(law, _FROM, _TO)), f"pe-regret-{_short(task)}"
+    return Claim(name, "Theorem 4.1", said, _growth("PE", task), expected, quick=task in _QUICK, note=note)
 
 
 def _constant(task: str) -> Claim:
-    return Claim(
-        f"gp-ucb-constant-{_short(task)}",
-        "abstract",
-        f"Without noise the regret of GP-UCB stays constant on smooth kernels ({task}, d = {_D}).",
-        _growth("GP-UCB", task),
-        at_most(_power(lambda t: 1.05 if t == _TO else 1.0, _FROM, _TO)),
-        paper="iwazaki",
-        note="Constant is read as: at most 5 % more regret after four times as many evaluations. Runs without "
-        "any more regret tell no interval: of 20 such runs, on one function in six it may still grow.",
+    said = f"Without noise the regret of GP-UCB stays constant on smooth kernels ({task}, d = {_D})."
+    note = (
+        "Constant is read as: at most 5 % more regret after four times as many evaluations. Runs without any more "
+        "regret tell no interval: of 20 such runs, on one function in six it may still grow."
     )
+    name, most = f"gp-ucb-constant-{_short(task)}", at_most(_power(lambda t: 1.05 if t == _TO else 1.0, _FROM, _TO))
+    return Claim(name, "abstract", said, _growth("GP-UCB", task), most, paper="iwazaki", note=note)
 
 
 def _below_elimination(task: str) -> Claim:
-    return Claim(
-        f"gp-ucb-below-pe-{_short(task)}",
-        "abstract; section 1",
-        f"GP-UCB does better than policies whose pulls do not depend on the feedback ({task}, d = {_D}).",
-        more_regret("PE", "GP-UCB", row=f"{{}}@{task}".format),
-        MORE,
-        quick=task in _QUICK,
-        paper="iwazaki",
-    )
+    said = f"GP-UCB does better than policies whose pulls do not depend on the feedback ({task}, d = {_D})."
+    name, figure = f"gp-ucb-below-pe-{_short(task)}", more_regret("PE", "GP-UCB", row=f"{{}}@{task}".format)
+    return Claim(name, "abstract; section 1", said, figure, MORE, quick=task in _QUICK, paper="iwazaki")
 
 
 CLAIMS: tuple[Claim, ...] = (
