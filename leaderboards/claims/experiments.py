@@ -109,10 +109,6 @@ def _experiment(
     return Experiment(name, paper, tuple(noted), quick, scope=scope, **more)
 
 
-_ARCHITECTURES: Sequence[tuple[str, str, Quick, Scope]] = (
-    ("bbkb-nas", "NASBench201", Quick(8, 400, environments=("NASBench201",)), "ours"),
-    ("bbkb-nas101", "NASBench101", Quick(3, 1_000, environments=("NASBench101",)), "experiment"),
-)
 _BUCB = ("GP-UCB", "GP-BUCB", "NRB-UCB", "NTB-UCB")
 _BPE_QUICK = Quick(4, None, ("GP-UCB", "BPE", "3-BPE", "6-BPE", "Fixed 3-BPE"))
 _BBKB_QUICK = Quick(8, 1_000, ("BBKB", "EpsGreedy", "Uniform"))
@@ -125,9 +121,11 @@ def _experiments() -> Iterator[Experiment]:
     yield _experiment("bbkb-cadata", "bbkb", bbkb.cadata(), replace(_BBKB_QUICK, repetitions=4))
     scalings = Quick(3, 1_000, ("BBKB", "Uniform"), ("Abalone, standard",))
     yield _experiment("bbkb-scalings", "bbkb", bbkb.scalings(), scalings)
-    for name, bench, quick, scope in _ARCHITECTURES:
-        claims = bbkb_nas.architectures(bench)
-        yield _experiment(name, "bbkb", claims, quick, columns=bbkb_nas.COLUMNS, scope=scope)
+    short = Quick(8, 400, environments=("NASBench201",))
+    claims, columns = bbkb_nas.architectures("NASBench201"), bbkb_nas.COLUMNS
+    yield _experiment("bbkb-nas", "bbkb", claims, short, "ours", columns=columns)
+    short = Quick(3, 1_000, environments=("NASBench101",))
+    yield _experiment("bbkb-nas101", "bbkb", bbkb_nas.architectures("NASBench101"), short, columns=columns)
     yield _experiment("gpbucb-matern", "gp-bucb", gp_bucb.matern(), Quick(8, 60, _BUCB))
     yield _experiment("gpbucb-se", "gp-bucb", gp_bucb.se(), Quick(8, 60, _BUCB))
     yield _experiment("gpbucb-cosines", "gp-bucb", gp_bucb.cosines(), Quick(8, 60, _BUCB))

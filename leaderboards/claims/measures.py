@@ -94,10 +94,6 @@ def in_unit(
     return ratio_interval(x - y, unit, level)
 
 
-def _difference_of_shares(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float) -> Interval:
-    return bounded_interval(x - y, -1.0, 1.0, level)
-
-
 # ---- cumulative regret ----
 
 
@@ -268,16 +264,11 @@ def _met(tolerance: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda regret: (least(regret) <= tolerance).astype(float)
 
 
-def found(text: str, a: str, b: str, tolerance: float = 1e-9) -> Figure:
-    """Share of runs in which a evaluated an optimal arm at least once, less that of b."""
-    return of_runs(text, _difference_of_shares, _met(tolerance), a, b)
-
-
 def found_more(text: str, a: str, others: Sequence[str], tolerance: float) -> Figure:
     """Share of runs whose simple regret is at most `tolerance`, that of a less the mean of the others."""
 
     def interval(shares: list[np.ndarray], level: float) -> Interval:
-        return _difference_of_shares(shares[0], np.mean(shares[1:], axis=0), level)
+        return bounded_interval(shares[0] - np.mean(shares[1:], axis=0), -1.0, 1.0, level)
 
     return of_runs(text, of_many(interval), _met(tolerance), a, *others)
 

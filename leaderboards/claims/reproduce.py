@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -51,24 +52,17 @@ def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | Non
     if experiment.study is not None:
         raise ValueError(f"experiment: expected one with a suite, got the study {experiment.name!r}")
     suite = load_suite(experiment.name)
+    changed: dict[str, Any] = {}
     if quick:
         short = experiment.quick
-        agents = tuple(entry for entry in suite.agents if not short.agents or entry.ref.label in short.agents)
-        horizon = suite.horizon if short.horizon is None else short.horizon
-        environments = tuple(
-            entry for entry in suite.environments if not short.environments or entry.ref.label in short.environments
-        )
-        suite = suite.model_copy(
-            update={
-                "name": f"{suite.name}-quick",
-                "source": "",
-                "horizon": horizon,
-                "repetitions": short.repetitions,
-                "agents": agents,
-                "environments": environments,
-            }
-        )
-    return suite if repetitions is None else suite.model_copy(update={"repetitions": repetitions, "source": ""})
+        changed = {"name": f"{suite.name}-quick", "repetitions": short.repetitions}
+        changed |= {"horizon": suite.horizon if short.horizon is None else short.horizon}
+        for part, labels in (("agents", short.agents), ("environments", short.environments)):
+            entries = getattr(suite, part)
+            changed[part] = tuple(entry for entry in entries if not labels or entry.ref.label in labels)
+    if repetitions is not None:
+        changed["repetitions"] = repetitions
+    return suite.model_copy(update={**changed, "source": ""}) if changed else suite
 
 
 def check(
@@ -120,16 +114,14 @@ def scores(runs: Runs) -> pd.DataFrame:
         repetitions = runs.together(agent)
         regret = runs.column(agent, "regret", repetitions)
         total = mean_interval(regret.sum(axis=1))
+        seconds = runs.column(agent, "policy_seconds", repetitions).sum(axis=1)
         made.append(
             {
-                "agent": agent,
-                "repetitions": len(repetitions),
-                "regret": total.estimate,
-                "regret_low": total.low,
-                "regret_high": total.high,
+                **{"agent": agent, "repetitions": len(repetitions)},
+                **{"regret": total.estimate, "regret_low": total.low, "regret_high": total.high},
                 "simple_regret": float(regret.min(axis=1).mean()),
                 "batches": float(runs.column(agent, "batch", repetitions).max(axis=1).mean()),
-                "policy_seconds": float(runs.column(agent, "policy_seconds", repetitions).sum(axis=1).mean()),
+                "policy_seconds": float(seconds.mean()),
             }
         )
     return pd.DataFrame(made)

@@ -20,7 +20,6 @@ from typing import Any
 from leaderboards.claims.claim import ALIKE, LESS, MORE, Claim, Figure, Range, at_least, at_most, within
 from leaderboards.claims.measures import (
     faster,
-    found,
     found_more,
     lower_simple,
     more_regret,
@@ -115,7 +114,7 @@ class Reading:
             f"{problem}-{rival}-trapped",
             "section 7.1",
             f"{rival} is trapped at a local optimum more often than UHE-BO, here of {problem}.",
-            found(f"{_MEETS}, UHE-BO less {rival}", ours, theirs, HILL[problem]),
+            found_more(f"{_MEETS}, UHE-BO less {rival}", ours, [theirs], HILL[problem]),
             MORE,
             note=f'The paper says "easily trapped", and beside whom it does not say. {_met(problem)}',
             scope="ours",

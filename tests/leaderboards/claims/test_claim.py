@@ -16,8 +16,8 @@ from leaderboards.claims.measures import (
     batches,
     bounce,
     faster,
-    found,
     found_in_all,
+    found_more,
     gap,
     growth,
     halves,
@@ -126,7 +126,7 @@ def test_simple_and_found() -> None:
     a, b = np.full((4, 5), 0.3), np.full((4, 5), 0.5)
     a[:, 2], b[0, 3] = 0.0, 0.0
     made = runs(a=a, b=b)
-    assert found("", "a", "b")(made).estimate == pytest.approx(0.75)
+    assert found_more("", "a", ["b"], 1e-9)(made).estimate == pytest.approx(0.75)
 
 
 def test_an_optimum_is_counted_in_every_environment() -> None:
@@ -189,7 +189,7 @@ def test_a_flat_curve_does_not_bounce() -> None:
 
 def test_shares_that_are_equal_in_all_runs_are_not_certain() -> None:
     hit, miss = np.zeros((20, 4)), np.ones((20, 4))
-    one = found("", "a", "b")(runs(a=hit, b=miss))
+    one = found_more("", "a", ["b"], 1e-9)(runs(a=hit, b=miss))
     assert one.estimate == 1
     assert 0.5 < one.low < 0.8
     level = bandwidths("", ("a",), ("b",), 0.5, "u")(runs(a=miss, b=miss, u=miss))
