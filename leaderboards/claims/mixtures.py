@@ -96,17 +96,13 @@ def _narrower(name: str, source: str, statement: str, ratio: str) -> Claim:
 
 _LESS = "cumulative regret of {} less that of theory, over the latter's mean"
 CLAIMS: tuple[Claim, ...] = (
-    _narrower(
-        "amm-below-theory",
-        "abstract; the AMM bound",
-        "AMM is never wider than the bound of Chowdhury and Gopalan, on any data.",
-        "AMM over theory",
-    ),
-    _narrower(
-        "dmm-below-theory",
-        "abstract; the DMM bound",
-        "DMM is never wider than the bound of Chowdhury and Gopalan, on any data.",
-        "DMM over theory",
+    *(
+        _narrower(
+            *(f"{name.lower()}-below-theory", f"abstract; the {name} bound"),
+            f"{name} is never wider than the bound of Chowdhury and Gopalan, on any data.",
+            f"{name} over theory",
+        )
+        for name in ("AMM", "DMM")
     ),
     replace(
         _narrower(

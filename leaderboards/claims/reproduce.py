@@ -117,8 +117,11 @@ def scores(runs: Runs) -> pd.DataFrame:
         seconds = runs.column(agent, "policy_seconds", repetitions).sum(axis=1)
         made.append(
             {
-                **{"agent": agent, "repetitions": len(repetitions)},
-                **{"regret": total.estimate, "regret_low": total.low, "regret_high": total.high},
+                "agent": agent,
+                "repetitions": len(repetitions),
+                "regret": total.estimate,
+                "regret_low": total.low,
+                "regret_high": total.high,
                 "simple_regret": float(regret.min(axis=1).mean()),
                 "batches": float(runs.column(agent, "batch", repetitions).max(axis=1).mean()),
                 "policy_seconds": float(seconds.mean()),
