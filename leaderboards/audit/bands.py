@@ -32,6 +32,9 @@ Verdict = Literal["keeps its word", "not confirmed", "not tested", "says nothing
 """What is said of a band; `"holds, no theorem"`: nothing refutes it, and nothing proves it."""
 
 
+_PROVEN: tuple[Verdict, ...] = ("keeps its word", "not tested", "says nothing")
+
+
 @dataclass(frozen=True)
 class BandRow:
     """A band over all its cells.
@@ -74,7 +77,7 @@ class ChoiceRow:
         rule: Its name.
         regret: Cumulative regret over that of uniform sampling, mean over tasks, with its standard error.
         error: As above.
-        band: The tightest band that keeps its word and may be stated along its pulls on all these tasks; "" if none.
+        band: The tightest proven band that was read along its pulls on all these tasks, and confirmed; "" if none.
         half_width: That band's half-width at the end along these pulls, mean over tasks; NaN without one.
         informative: Likewise its share said.
     """
@@ -118,8 +121,9 @@ class Study:
     def sentence(self) -> str:
         """What a proven band costs, and what choosing by it does."""
         best = self.choices["known"][0]
+        keeps = {row.band for row in self.bands if row.verdict == "keeps its word"}
         own = next((row for row in self.choices["known"] if row.rule == f"GP-UCB, {best.band}"), None)
-        if own is None:
+        if own is None or best.band not in keeps:
             return "No band that keeps its word may be stated along the rule with the least regret"
         narrower = own.half_width < best.half_width
         width = (
@@ -141,11 +145,11 @@ def read_study(kept: Mapping[str, Any]) -> Study:
     """What follows from numbers as `benchmarks/guarantees.py` keeps them."""
     delta, cells = float(kept["delta"]), kept["cells"]
     rows = [_row(band, [cell for cell in cells if cell["band"] == band["label"]], delta) for band in kept["bands"]]
-    keeps = {row.band for row in rows if row.verdict == "keeps its word"}
+    proven = {row.band for row in rows if row.verdict in _PROVEN}
     choices = {}
     for group, tasks in kept["tasks"].items():
         rules = dict.fromkeys(one["rule"] for one in kept["regrets"] if one["task"] in tasks)
-        found = [_choice(rule, [*tasks], kept["regrets"], cells, keeps) for rule in rules]
+        found = [_choice(rule, [*tasks], kept["regrets"], cells, proven) for rule in rules]
         choices[group] = sorted((row for row in found if row is not None), key=lambda row: row.regret)
     return Study(delta, int(kept["horizon"]), rows, choices, kept["tasks"])
 
@@ -192,7 +196,7 @@ def _choice(
     tasks: Sequence[str],
     regrets: Sequence[Mapping[str, Any]],
     cells: Sequence[Mapping[str, Any]],
-    keeps: set[str],
+    proven: set[str],
 ) -> ChoiceRow | None:
     """The row of a rule that played all these tasks; None for another."""
     mine = [one for one in regrets if one["rule"] == rule and one["task"] in tasks]
@@ -200,7 +204,7 @@ def _choice(
         return None
     stated: dict[str, list[tuple[float, float]]] = {}
     for cell in cells:
-        if cell["player"] == rule and cell["task"] in tasks and cell["band"] in keeps:
+        if cell["player"] == rule and cell["task"] in tasks and cell["band"] in proven:
             stated.setdefault(cell["band"], []).append((cell["half_width"], cell["informative"]))
     means = {band: np.mean(found, axis=0) for band, found in stated.items() if len(found) == len(tasks)}
     band = min(means, key=lambda name: float(means[name][0]), default="")
