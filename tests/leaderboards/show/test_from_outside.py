@@ -147,9 +147,9 @@ def test_a_new_chart_is_on_the_pages_and_in_the_figures_with_its_own_axes(
     drawn: dict[tuple[str, ...], list[Chart]] = {}
     whole = paper.draw_panels
 
-    def draw(panels: list[Chart], styles: dict[str, LineStyle]) -> object:
+    def draw(panels: list[Chart], styles: dict[str, LineStyle], width: float | None = None) -> object:
         drawn[tuple(dict.fromkeys(panel.key for panel in panels))] = panels
-        return whole(panels, styles)
+        return whole(panels, styles, width)
 
     monkeypatch.setattr(paper, "draw_panels", draw)
     files = {path.name for path in make_figures(store.directory, formats=("svg",))}
