@@ -343,4 +343,6 @@ def serve() -> None:
             answer = json.dumps({"found": _encoded(found)})
         except Exception as error:
             answer = json.dumps({"raised": f"{type(error).__name__}: {error}"})
+        with contextlib.suppress(Exception):  # it may be the agent's by now
+            sys.stdout.flush()  # it is a pipe, and whoever asks ends this process without a word
         _write(answers, answer.encode())
