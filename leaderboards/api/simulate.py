@@ -55,12 +55,13 @@ from leaderboards.play.build import (
     load_plugins,
     pinned,
 )
+from leaderboards.play.drawn import Drawn
 from leaderboards.play.measures import cumulative, inference_regret, simple_regret
 from leaderboards.play.oracle import Oracle
 from leaderboards.play.protocol_checks import incompatibility, inside_feedback
 from leaderboards.play.record import RunRecord
 from leaderboards.play.run import Loop, instance_data, run_on, stated_problem, told
-from leaderboards.play.spec import RunSpec, env_seed, generator
+from leaderboards.play.spec import RunSpec, env_seed
 from leaderboards.score.scores import subsample_times
 from leaderboards.score.statistics import mean_band, score_band
 from leaderboards.store.store import Store
@@ -356,25 +357,21 @@ class _SideBySide(_Parts):
 
     def _chunk(self, first: int, n: int) -> _Played:
         vector, device, xp = self._vector, self._vector.device, self._vector.xp
-        T, A = self._spec.horizon, self._problem.n_arms
-        noise, rngs = self._env.recipe.noise, []
+        T, noise = self._spec.horizon, self._env.recipe.noise
         records: list[RunRecord] = []
-        host, best, variates = np.empty((n, A)), np.empty(n), np.empty((n, T))
-        for i in range(n):
-            spec = replace(self._spec, repetition=first + i)
-            self._env.reset(seed=env_seed(spec))
-            host[i], best[i] = self._env.function.mean, self._env.best_mean
-            variates[i] = noise.draw(self._env.stream("noise"), T)
-            rngs.append(generator(spec, "agent"))
-            if self._out is not None:
-                oracle = Oracle(self._env, self._problem)
-                records.append(RunRecord(spec, "done", facts=oracle.facts, data=instance_data(self._problem, oracle)))
+
+        def begin_record(spec: RunSpec) -> None:
+            oracle = Oracle(self._env, self._problem)
+            records.append(RunRecord(spec, "done", facts=oracle.facts, data=instance_data(self._problem, oracle)))
+
+        drawn = Drawn.of(self._env, self._spec, first, n, None if self._out is None else begin_record)
+        host, best, variates = drawn.means, drawn.best, drawn.variates
         means = device.put(host)
         # What a homoscedastic model adds is the same for every arm: all of it at once, and no way back and forth.
         added = device.put(noise.reward(np.zeros((n, T)), None, variates)) if noise.homoscedastic else None
         started = perf_counter()
         with one_blas_thread():
-            vector.reset(self._problem, rngs)
+            vector.reset(self._problem, drawn.rngs)
             actions = device.put(np.zeros((n, T), np.int64))
             follows = _Following(vector, means) if self._audit else None
             kept, informed = set(range(1, T + 1) if records else self._times.tolist()), device.put(np.zeros(n, bool))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,8 +28,9 @@ from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.measure import misses
 from leaderboards.play.build import AgentLike, EnvLike, build_agent, build_env, describe_agent, describe_env, pinned
+from leaderboards.play.drawn import Drawn
 from leaderboards.play.run import stated_problem
-from leaderboards.play.spec import RunSpec, env_seed, generator
+from leaderboards.play.spec import RunSpec, env_seed
 
 Strategy = Literal["edge", "push", "above", "widest"]
 STRATEGIES: Mapping[Strategy, str] = {
@@ -219,25 +220,19 @@ def along(
         )
         played.reset(seed=env_seed(spec))
         problem = stated_problem(played, horizon, spec.feedback)
-        noise, A, R = bandit.recipe.noise, problem.n_arms, repetitions
-        means, best, variates, rngs = np.empty((R, A)), np.empty(R), np.empty((R, horizon)), []
-        for i in range(R):
-            each = replace(spec, repetition=first + i)
-            bandit.reset(seed=env_seed(each))
-            means[i], best[i] = bandit.function.mean, bandit.best_mean
-            variates[i] = noise.draw(bandit.stream("noise"), horizon)
-            rngs.append(generator(each, "agent"))
+        drawn = Drawn.of(bandit, spec, first, repetitions)
+    noise, means, best, R = bandit.recipe.noise, drawn.means, drawn.best, repetitions
     own = player.vector if isinstance(player, Policy) else None
     beside = {label: _Beside(agents, None if agents else own) for label, agents in bands.items()}
     required, held = ({label: np.full(R, start) for label in bands} for start in (0.0, True))
     regret, rows, now = np.zeros(R), np.arange(R), dict[str, tuple[np.ndarray, np.ndarray]]()
     with one_blas_thread():
-        player.begin(problem, rngs, means)
+        player.begin(problem, drawn.rngs, means)
         for one in beside.values():
-            one.begin(problem, rngs)
+            one.begin(problem, drawn.rngs)
         for t in range(horizon):
             arms = player.pull(now)
-            rewards = noise.reward(means[rows, arms], arms, variates[:, t])
+            rewards = noise.reward(means[rows, arms], arms, drawn.variates[:, t])
             regret += best - means[rows, arms]
             player.learn(rewards)
             for label, one in beside.items():
