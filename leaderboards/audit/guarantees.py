@@ -347,7 +347,7 @@ def _ranked(
         if over is not None and row.agent in over.agents:
             i = over.agents.index(row.agent)
             mean_rank = over.mean_rank[i].estimate
-            place = over.ranking.marked(int(over.ranking.group[i])) if over.ranking.is_told else ""
+            place = over.place(i) if over.ranking.is_told else ""
         found.append(ValidRow(row, place, mean_rank, row.mean_regret(tasks)))
     found.sort(key=lambda one: (np.isnan(one.mean_rank), one.mean_rank, one.regret))
     return ValidList(name, tasks, tuple(found))

@@ -25,7 +25,6 @@ from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
-from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes, task_ranking
@@ -124,10 +123,6 @@ def _score_line(found: BoardScores, group: Sequence[str]) -> str:
     return f"  {place:<6}{both[0].estimate:>6.1f}  {ends[0]:<20}{ends[1]:<20}{won:>5}  {' = '.join(group)}"
 
 
-def _place(found: BoardScores | OverallRanking, i: int) -> str:
-    return found.place(i) if isinstance(found, BoardScores) else found.ranking.marked(int(found.ranking.group[i]))
-
-
 def _counted(n: int) -> str:
     return f"{n} environment{'' if n == 1 else 's'}"
 
@@ -167,7 +162,7 @@ def short_ranking(
             if all(on.metric == "regret_ratio" for on in ranked):
                 means = [float(on.Y[:, on.agents.index(group[0])].mean()) for on in ranked]
                 number += f", regret ratio {np.mean(means):.3f}"
-            yield f"  {_place(found, i):<4}{' = '.join(group)}  ({number})"
+            yield f"  {found.place(i):<4}{' = '.join(group)}  ({number})"
         if k > (told := sum(map(len, shown))):
             yield f"  and {k - told} more"
         if found.ranking.caveat:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from leaderboards.score.board_scores import BoardScores
+from leaderboards.score.board_scores import BoardScores, points
 from leaderboards.score.frames import pooled_difference
 from leaderboards.score.statistics import Interval, Ranking, stratified_means
 
@@ -27,7 +27,7 @@ def leader(agents: Sequence[str], strata: Sequence[Float[np.ndarray, "_n k"]], r
     means = np.array([interval.estimate for interval in stratified_means(list(strata))])
     order = np.argsort(-means, kind="stable")
     first = order[0]
-    name, scored = agents[first], f"{_number(means[first])} of 100"
+    name, scored = agents[first], f"{points(means[first])} of 100"
     if not ranking.is_told:
         return f"{name} has the highest score, {scored}. There are too few repetitions to tell how sure that is."
     ahead = [i for i in order if ranking.group[i] == 1]
@@ -39,7 +39,7 @@ def leader(agents: Sequence[str], strata: Sequence[Float[np.ndarray, "_n k"]], r
         )
     assert behind is not None
     difference, _ = pooled_difference([Y[:, first] - Y[:, behind] for Y in strata])
-    gap = f"{_number(difference.estimate)} points{_ends(difference)}"
+    gap = f"{points(difference.estimate)} points{_ends(difference)}"
     if len(ahead) == 1:
         text = f"{name} leads with a score of {scored}, {gap} more than {agents[behind]}."
     else:
@@ -59,19 +59,15 @@ def standing(found: BoardScores, agent: str) -> str:
     first, score = found.row(found.ordered[0]), found.shown[i]
     assert first is not None
     at = f"is in {'group' if found.in_groups else 'place'} {found.place(i)}" if found.ranking.is_told else "is"
-    text = f"It {at} among {len(found.agents)} agents, with a score of {_number(score.estimate)} of 100{_ends(score)}"
+    text = f"It {at} among {len(found.agents)} agents, with a score of {points(score.estimate)} of 100{_ends(score)}"
     if i == first:
         return f"{text}, the highest."
     difference, _ = pooled_difference([Y[:, first] - Y[:, i] for Y in found.strata])
-    return f"{text}. {found.agents[first]} has {_number(difference.estimate)} points more{_ends(difference)}."
+    return f"{text}. {found.agents[first]} has {points(difference.estimate)} points more{_ends(difference)}."
 
 
 def _ends(interval: Interval) -> str:
-    return f" (95 %: {_number(interval.low)} to {_number(interval.high)})" if interval.is_known else ""
-
-
-def _number(x: float) -> str:
-    return f"{round(x, 1) + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")  # no minus before a zero
+    return f" (95 %: {points(interval.low)} to {points(interval.high)})" if interval.is_known else ""
 
 
 def _chance(p: float) -> str:

@@ -59,12 +59,10 @@ class BoardScores:
         agents: Agents with a score on all of them, k of them; of those that played alike only the first.
         aliases: By such an agent, the others that played like it.
         S: Mean score by task and agent, shape `(E, k)`.
-        strata: What the ranking rests on: the scores on the blocks of each task, shape `(n, k)`, or `S` alone.
         own: Agents that play in the folder, among those of a board.
         narrow: Mean score of each agent with its interval on these tasks.
         wide: The same with its interval on tasks like these.
         ranking: Places and tie groups.
-        is_wide: Whether these are on tasks like these, of E >= `LEAST_TASKS` tasks.
         wins: Mean share of tasks won against each other policy, shape `(k,)`, see `wins`; NaN without another policy.
         blocks: Repetitions of all tasks together.
         unplaced: Agents that are not among these, by why not, in words.
@@ -79,12 +77,10 @@ class BoardScores:
     agents: tuple[str, ...]
     aliases: Mapping[str, tuple[str, ...]]
     S: Float[np.ndarray, "E k"]
-    strata: Sequence[Float[np.ndarray, "_n k"]]
     own: Collection[str]
     narrow: tuple[Interval, ...]
     wide: tuple[Interval, ...]
     ranking: Ranking
-    is_wide: bool
     wins: Float[np.ndarray, " k"]
     blocks: int
     unplaced: Mapping[str, tuple[str, ...]]
@@ -115,6 +111,16 @@ class BoardScores:
     def place(self, i: int) -> str:
         """The place of agent i, such as "2=", or the letter of its group."""
         return self.ranking.marked(int(self.ranking.group[i]), self.in_groups)
+
+    @property
+    def strata(self) -> Sequence[Float[np.ndarray, "_n k"]]:
+        """What the ranking rests on: the scores on the blocks of each task, shape `(n, k)`, or `S` alone."""
+        return _rests_on(self.S, self.each)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether places are on tasks like these, of E >= `LEAST_TASKS` tasks."""
+        return len(self.S) >= LEAST_TASKS
 
     @property
     def ordered(self) -> tuple[str, ...]:
@@ -161,12 +167,12 @@ class BoardScores:
         text = (
             f"By {METRICS[self.by].title.lower()}, {self.agents[i]} has a higher score than {self.agents[j]} on "
             f"{int((scores[:, i] > scores[:, j]).sum())} of {of} environment{'s' if of > 1 else ''}; "
-            f"the difference of the mean scores is {difference.estimate:.1f}"
+            f"the difference of the mean scores is {points(difference.estimate)}"
         )
         if not self.ranking.is_told:
             return f"{text}, of too few repetitions for an interval or a p-value."
         p, among = self.ranking.p[i, j], self._pairs(i, j)
-        ends = f"{difference.low:.1f} to {difference.high:.1f}".replace("-", "\N{MINUS SIGN}")
+        ends = f"{points(difference.low)} to {points(difference.high)}"
         return f"{text} (95 %: {ends}, {self.where}), p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} over {among}."
 
     def _pairs(self, i: int, j: int) -> str:
@@ -208,6 +214,17 @@ def task_scores(summary: Summary, task: str, by: str) -> TaskScores | None:
     return (agents, blocks, S) if np.isfinite(S).all() else None
 
 
+def _rests_on(
+    S: Float[np.ndarray, "E k"], each: Sequence[Float[np.ndarray, "_n k"]]
+) -> list[Float[np.ndarray, "_n k"]]:
+    return [S] if len(S) >= LEAST_TASKS else list(each)
+
+
+def points(x: float) -> str:
+    """A score, or a difference of scores, as text: one decimal, and no minus before a zero."""
+    return f"{round(x, 1) + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")
+
+
 def board_scores(
     summary: Summary,
     tasks: Iterable[str] | None = None,
@@ -246,11 +263,9 @@ def board_scores(
     )
     if not agents:
         return None
-    strata = [Y[:, [names.index(name) for name in agents]] for names, _, Y in scored.values()]
-    S = np.array([Y.mean(axis=0) for Y in strata])
-    is_wide = len(S) >= LEAST_TASKS
+    each = [Y[:, [names.index(name) for name in agents]] for names, _, Y in scored.values()]
+    S = np.array([Y.mean(axis=0) for Y in each])
     own = {name for name in agents if {name, *known.get(name, ())} & set(summary.own)}
-    rests_on = [S] if is_wide else strata
     return BoardScores(
         by,
         tuple(scored),
@@ -258,16 +273,14 @@ def board_scores(
         agents,
         {name: known[name] for name in agents if name in known},
         S,
-        rests_on,
         own,
-        tuple(map(at_most_100, stratified_means(strata))),
+        tuple(map(at_most_100, stratified_means(each))),
         tuple(map(at_most_100, mean_intervals(S.T))),
-        pooled_ranking([-Y for Y in rests_on], agents, own),
-        is_wide,
+        pooled_ranking([-Y for Y in _rests_on(S, each)], agents, own),
         wins(S, [summary.agents[name].id for name in agents]),
-        sum(map(len, strata)),
+        sum(map(len, each)),
         _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),
-        strata,
+        each,
         [summary.tasks[task].env.id for task in scored],
         summary.reference(next(iter(scored))),
     )

@@ -77,6 +77,10 @@ class OverallRanking:
         means = {agent: rank.estimate for agent, rank in zip(self.agents, self.mean_rank)}
         return tuple(sorted(self.agents, key=means.__getitem__))
 
+    def place(self, i: int) -> str:
+        """The place of agent i, such as "2="."""
+        return self.ranking.marked(int(self.ranking.group[i]))
+
 
 def rank(frame: pd.DataFrame, own: Collection[str] = (), larger_is_better: bool = False) -> pd.DataFrame:
     """Rank agents by the scores of a frame, on each environment and over all of them.

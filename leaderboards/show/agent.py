@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from leaderboards.score.answer import LEGEND, standing
+from leaderboards.score.answer import standing
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.profile import GROUPS
 from leaderboards.score.statistics import ALPHA
@@ -15,8 +15,9 @@ from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import AgentView, charts_on, page_json
 from leaderboards.show.charts import diagnostic_charts
 from leaderboards.show.format import NONE
-from leaderboards.show.overview import profile_cell, score_tables
+from leaderboards.show.overview import profile_cell
 from leaderboards.show.palette import swatch
+from leaderboards.show.scores import class_scores
 from leaderboards.show.shared import Site
 from leaderboards.show.table import (
     Row,
@@ -62,17 +63,17 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "entrant": site.entrant(agent),
         "profile": _profile(site, agent),
         "standings": _standings(site, agent),
-        "legend": LEGEND,
     }
 
 
 def _standings(site: Site, agent: str) -> list[tuple[str, str]]:
     """By class of tasks, where the agent stands by the first criterion and what that is."""
     found = []
-    for table in score_tables(site):
-        scores = site.scores(table.of, table.tabs[0].by)
+    for one in site.classes:
+        table = class_scores(site, one)
+        scores = None if table is None else site.scores(one.name, table.tabs[0].by)
         text = "" if scores is None else standing(scores, agent)
-        if text:
+        if table is not None and text:
             of = f"{table.name}, {table.tabs[0].title.lower()}" if table.name else table.tabs[0].title
             found.append((of, text))
     return found

@@ -18,6 +18,7 @@ from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.audit.guarantees import guarantee_board
 from leaderboards.audit.report import audit_reports
+from leaderboards.score.answer import LEGEND
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
@@ -113,7 +114,7 @@ def write_site(site: Site, store: Store, directory: Path, front: Path | None = N
     # Not by glob, which is silent about folders that cannot be listed.
     before = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     way = None if front is None else Path(os.path.relpath(front, folder)).as_posix()
-    shared = {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}"}
+    shared = {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}", "legend": LEGEND}
     for file, text in _files(site, store, shared):
         _write(folder / file, text.encode())
         before.discard(folder / file)

@@ -17,7 +17,6 @@ from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.measures import has_batches
 from leaderboards.play.oracle import MEAN_GAP
-from leaderboards.score.answer import LEGEND
 from leaderboards.score.metrics import METRICS, Metric
 from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
@@ -82,7 +81,6 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "rows": _rows(site, task, metrics),
         "commands": {agent: row_command(about, summary.agents[agent], one.blocks) for agent, one in by_agent.items()},
         "score_table": of_task(site, task),
-        "legend": LEGEND,
         "chart": drawn | site.legend(order, [task]),
         "knowledge": knowledge_text(about),
         "best_found": best_found_text(summary.best_found.get(task, ())),

@@ -14,7 +14,7 @@ from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
 from leaderboards.audit.guarantees import kept_words
 from leaderboards.play.protocol_checks import words_of
-from leaderboards.score.answer import LEGEND, leader
+from leaderboards.score.answer import leader
 from leaderboards.score.board_scores import why_no_score
 from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
@@ -75,7 +75,6 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "entrants": _entrants(site),
         "score_tables": score_tables(site),
         "answers": _answers(site),
-        "legend": LEGEND,
         "unscored": _unscored(site),
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one) for one in site.classes],
@@ -101,9 +100,12 @@ def score_tables(site: Site) -> list[ScoreTable]:
 def _answers(site: Site) -> list[tuple[str, str, str, list[Row]]]:
     """Of each class of tasks with scores its name, who leads, what that is by, and the rows of the first few."""
     answers = []
-    for table in score_tables(site):
+    for one in site.classes:
+        table = class_scores(site, one)
+        if table is None:
+            continue
         first = table.tabs[0]
-        found = site.scores(table.of, first.by)
+        found = site.scores(one.name, first.by)
         assert found is not None  # the table is made of it
         text = leader(found.agents, found.strata, found.ranking)
         answers.append((table.name, text, f"{first.title}: {first.meaning}", first.rows[:_LEADING_SHOWN]))

@@ -22,6 +22,7 @@ from leaderboards.score.board_scores import (
     at_most_100,
     batching,
     board_scores,
+    points,
     task_scores,
 )
 from leaderboards.score.metrics import METRICS
@@ -75,8 +76,7 @@ class ScoreTable(NamedTuple):
 
     Attributes:
         key: Text for ids, unique on the page.
-        of: Name of the class of tasks.
-        name: The same; "" if it is alone.
+        name: Name of the class of tasks; "" if it is alone.
         tabs: One a criterion that has scores.
         wide: Whether the places are those on tasks like these.
         knowledge: Heads and hints of the columns of knowledge levels.
@@ -88,7 +88,6 @@ class ScoreTable(NamedTuple):
     """
 
     key: str
-    of: str
     name: str
     tabs: list[ScoreTab]
     wide: bool = False
@@ -125,7 +124,6 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         tabs.append(ScoreTab(by, title, CRITERIA[by], notes, details, rows, sentence, scores.in_groups))
     return ScoreTable(
         f"scores-{site.classes.index(one)}",
-        one.name,
         one.name if len(site.classes) > 1 else "",
         tabs,
         first.is_wide,
@@ -154,7 +152,7 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
         if ranked.ranking.is_told:
             notes.append(_first((ranked.ranking.group == 1).sum()))
         tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], notes, [], rows, lead))
-    return ScoreTable("task", "", "", tabs) if tabs else None
+    return ScoreTable("task", "", tabs) if tabs else None
 
 
 def _ordered(site: Site, tasks: Sequence[str]) -> list[str]:
@@ -179,7 +177,7 @@ def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], bat
     cells = [
         replace(score, drawing=palette.forest(drawn, 0, 100, site.styles[agent]), css="rank"),
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
-        *(TableCell(_score(mean), float(mean)) for mean in on_levels),
+        *(TableCell(points(mean), float(mean)) for mean in on_levels),
     ]
     place = replace(place_cell(scores.ranking, i), text=scores.place(i))
     own = not {agent, *also}.isdisjoint(site.summary.own)
@@ -187,15 +185,11 @@ def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], bat
 
 
 def _score_cell(score: Interval, why: str = "") -> TableCell:
-    return TableCell(_score(score.estimate), score.estimate, _ends(score) if score.is_known else "", why)
-
-
-def _score(x: float) -> str:
-    return f"{round(x, 1) + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")  # no minus before a zero
+    return TableCell(points(score.estimate), score.estimate, _ends(score) if score.is_known else "", why)
 
 
 def _ends(interval: Interval) -> str:
-    return f"{_score(interval.low)} – {_score(interval.high)}"
+    return f"{points(interval.low)} – {points(interval.high)}"
 
 
 def _on_level(site: Site, scores: BoardScores, level: str) -> list[str]:
