@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -149,6 +149,8 @@ class LearnedAgent(SearchFields, Agent):
     fits: int = 2
 
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="sequential", contexts=True)
+    spread: ClassVar[bool] = False
+    """Whether the variance of several posteriors is that of their mixture, see `Mixture`."""
     not_saved = Agent.not_saved | {"space"}
 
     def __post_init__(self) -> None:
@@ -195,7 +197,7 @@ class LearnedAgent(SearchFields, Agent):
             GPRegression(known.kernel(self.family), self.X, self.y, known.noise, self.prior_mean)
             for known in self.hyperparameters
         ]
-        self.posterior: GPRegression | Mixture = parts[0] if len(parts) == 1 else Mixture(parts)
+        self.posterior: GPRegression | Mixture = parts[0] if len(parts) == 1 else Mixture(parts, self.spread)
 
     @property
     def X(self) -> Float[np.ndarray, "n d"]:  # noqa: N802 - the field's name of the inputs

@@ -98,6 +98,7 @@ class MixtureBUCB(MAPBUCB):
     Reference: as of `MAPBUCB`; for the variance, the law of total variance.
     """
 
+    spread = True
     width: float = 2.0
     draws: int = 8
     burn_in: int = 60
@@ -132,11 +133,6 @@ class MixtureBUCB(MAPBUCB):
             )
             self.hyperparameters = [*self.hyperparameters, *drawn[3::4]]
 
-    def update_posterior(self) -> None:
-        super().update_posterior()
-        if isinstance(self.posterior, Mixture):
-            self.posterior = Mixture(self.posterior.parts, spread=True)
-
     def _hallucinated(self, actions: Actions) -> Predictive:
         if not isinstance(self.posterior, Mixture) or len(actions) == 0:
             return self.posterior
@@ -146,4 +142,4 @@ class MixtureBUCB(MAPBUCB):
             GPRegression(part.kernel, X, np.concatenate([self.y, part.at(Z)[0]]), part.lam, self.prior_mean)
             for part in self.posterior.parts
         ]
-        return Mixture(parts, spread=True)
+        return Mixture(parts, self.spread)
