@@ -2,7 +2,7 @@
 
 A band is one thing, a choice another. Every band is read along the pulls of several players, an adversary among them,
 and every rule of choice has its regret and, along its own pulls, the half-width of the bands that may be stated there.
-The numbers are kept in the package, and `leaderboards.audit.guarantees` says what follows from them.
+The numbers are kept in the package, and `leaderboards.audit.bands` says what follows from them.
 
 The adversary is one fixed strategy against one band, chosen on other functions and noise (`--search` prints how).
 """
@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from leaderboards.api.simulate import simulate
+from leaderboards.audit.bands import Cell, Regret
 from leaderboards.audit.paths import STRATEGIES, Adversary, BandOnPath, Paths, Player, Policy, along
 from leaderboards.audit.validity import most_confirmed
 from leaderboards.work.executors import in_processes
 
-KEPT = Path(__file__).parents[1] / "leaderboards" / "audit" / "guarantees.json"
+KEPT = Path(__file__).parents[1] / "leaderboards" / "audit" / "bands.json"
 DELTA, HORIZON, ARMS = 0.1, 80, 64
 REPETITIONS, CHUNK = 1000, 200
 FEWER = 0.3  # as many of rules that are there for their regret, whose bands are read along other players too
@@ -181,7 +182,7 @@ BESIDE = ("Uniform", "GP-EI", "GP-UCB, width 1")
 ADVERSARY = "adversary"
 AGAINST: Mapping[str, tuple[str, Any]] = {
     **dict.fromkeys(KNOWN, ("AMM", "edge")),
-    **dict.fromkeys(NEAR, ("DMM with slack", "edge")),
+    **dict.fromkeys(NEAR, ("DMM with slack", "above")),
 }
 """Band and strategy of the adversary by task, as `--search` has found them."""
 TIGHTEST = ("DMM", "DMM with slack")
@@ -199,40 +200,6 @@ OWN = {
     **{band.label: band.label for band in BANDS if band.reach == "own"},
 }
 """The rule that is a band's own policy."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A band along the pulls of a player on a task.
-
-    Attributes:
-        task, player, band: Their names.
-        runs: Repetitions.
-        violated: In how many some mean was ever outside.
-        factor: Least factor by which the band may be multiplied and still be confirmed by these runs.
-        informative, half_width: See `leaderboards.audit.paths.BandOnPath`.
-        why_not: Why no theorem guarantees it there; "" if one does.
-    """
-
-    task: str
-    player: str
-    band: str
-    runs: int
-    violated: int
-    factor: float
-    informative: float
-    half_width: float
-    why_not: str
-
-
-@dataclass(frozen=True)
-class Regret:
-    """Cumulative regret of a rule on a task over that of uniform sampling in expectation, with its standard error."""
-
-    task: str
-    rule: str
-    mean: float
-    error: float
 
 
 def bands_beside(task: str, player: str) -> dict[str, tuple[Named, ...]]:

@@ -36,6 +36,40 @@ _PROVEN: tuple[Verdict, ...] = ("keeps its word", "not tested", "says nothing")
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A band along the pulls of a player on a task.
+
+    Attributes:
+        task, player, band: Their names.
+        runs: Repetitions.
+        violated: In how many some mean was ever outside.
+        factor: Least factor by which the band may be multiplied and still be confirmed by these runs.
+        informative, half_width: See `leaderboards.audit.paths.BandOnPath`.
+        why_not: Why no theorem guarantees it there; "" if one does.
+    """
+
+    task: str
+    player: str
+    band: str
+    runs: int
+    violated: int
+    factor: float
+    informative: float
+    half_width: float
+    why_not: str
+
+
+@dataclass(frozen=True)
+class Regret:
+    """Cumulative regret of a rule on a task over that of uniform sampling in expectation, with its standard error."""
+
+    task: str
+    rule: str
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
 class BandRow:
     """A band over all its cells.
 
@@ -138,52 +172,53 @@ class Study:
 @functools.cache
 def study() -> Study:
     """The study that the package holds."""
-    return read_study(json.loads(files("leaderboards.audit").joinpath("guarantees.json").read_text(encoding="utf-8")))
+    return read_study(json.loads(files("leaderboards.audit").joinpath("bands.json").read_text(encoding="utf-8")))
 
 
 def read_study(kept: Mapping[str, Any]) -> Study:
     """What follows from numbers as `benchmarks/guarantees.py` keeps them."""
-    delta, cells = float(kept["delta"]), kept["cells"]
-    rows = [_row(band, [cell for cell in cells if cell["band"] == band["label"]], delta) for band in kept["bands"]]
+    delta, cells = float(kept["delta"]), [Cell(**cell) for cell in kept["cells"]]
+    regrets = [Regret(**one) for one in kept["regrets"]]
+    rows = [_row(band, [cell for cell in cells if cell.band == band["label"]], delta) for band in kept["bands"]]
     proven = {row.band for row in rows if row.verdict in _PROVEN}
     choices = {}
     for group, tasks in kept["tasks"].items():
-        rules = dict.fromkeys(one["rule"] for one in kept["regrets"] if one["task"] in tasks)
-        found = [_choice(rule, [*tasks], kept["regrets"], cells, proven) for rule in rules]
+        rules = dict.fromkeys(one.rule for one in regrets if one.task in tasks)
+        found = [_choice(rule, [*tasks], regrets, cells, proven) for rule in rules]
         choices[group] = sorted((row for row in found if row is not None), key=lambda row: row.regret)
     return Study(delta, int(kept["horizon"]), rows, choices, kept["tasks"])
 
 
-def _row(band: Mapping[str, str], cells: Sequence[Mapping[str, Any]], delta: float) -> BandRow:
-    worst = max(cells, key=lambda cell: cell["violated"] / cell["runs"])
-    tasks = list(dict.fromkeys(cell["task"] for cell in cells))
-    said = [min(cell["informative"] for cell in cells if cell["task"] == task) for task in tasks]
-    wide = [max(cell["half_width"] for cell in cells if cell["task"] == task) for task in tasks]
-    factor, informative = max(float(cell["factor"]) for cell in cells), float(np.mean(said))
-    why = next((cell["why_not"] for cell in cells if cell["why_not"]), "")
-    refuted = any(cell["violated"] > most_violated(cell["runs"], delta, len(cells)) for cell in cells)
-    confirmed = all(least_held(cell["violated"], cell["runs"]) >= 1 - delta for cell in cells)
+def _row(band: Mapping[str, str], cells: Sequence[Cell], delta: float) -> BandRow:
+    worst = max(cells, key=lambda cell: cell.violated / cell.runs)
+    tasks = list(dict.fromkeys(cell.task for cell in cells))
+    said = [min(cell.informative for cell in cells if cell.task == task) for task in tasks]
+    wide = [max(cell.half_width for cell in cells if cell.task == task) for task in tasks]
+    factor, informative = max(cell.factor for cell in cells), float(np.mean(said))
+    why = next((cell.why_not for cell in cells if cell.why_not), "")
+    refuted = any(cell.violated > most_violated(cell.runs, delta, len(cells)) for cell in cells)
+    confirmed = all(least_held(cell.violated, cell.runs) >= 1 - delta for cell in cells)
     verdict: Verdict = "keeps its word"
     if refuted:
         verdict = "fails"
-    elif informative < SAYS:
-        verdict = "says nothing"
-    elif factor < TESTED:
-        verdict = "not tested"
     elif why:
         verdict = "holds, no theorem"
     elif not confirmed:
         verdict = "not confirmed"
+    elif informative < SAYS:
+        verdict = "says nothing"
+    elif factor < TESTED:
+        verdict = "not tested"
     return BandRow(
         band["label"],
         band["reach"],
         band["control"],
         verdict,
-        sum(cell["runs"] for cell in cells),
-        sum(cell["violated"] for cell in cells),
-        (worst["task"], worst["player"]),
-        worst["violated"],
-        worst["runs"],
+        sum(cell.runs for cell in cells),
+        sum(cell.violated for cell in cells),
+        (worst.task, worst.player),
+        worst.violated,
+        worst.runs,
         factor,
         informative,
         float(np.mean(wide)),
@@ -194,20 +229,20 @@ def _row(band: Mapping[str, str], cells: Sequence[Mapping[str, Any]], delta: flo
 def _choice(
     rule: str,
     tasks: Sequence[str],
-    regrets: Sequence[Mapping[str, Any]],
-    cells: Sequence[Mapping[str, Any]],
+    regrets: Sequence[Regret],
+    cells: Sequence[Cell],
     proven: set[str],
 ) -> ChoiceRow | None:
     """The row of a rule that played all these tasks; None for another."""
-    mine = [one for one in regrets if one["rule"] == rule and one["task"] in tasks]
+    mine = [one for one in regrets if one.rule == rule and one.task in tasks]
     if len(mine) < len(tasks):
         return None
     stated: dict[str, list[tuple[float, float]]] = {}
     for cell in cells:
-        if cell["player"] == rule and cell["task"] in tasks and cell["band"] in proven:
-            stated.setdefault(cell["band"], []).append((cell["half_width"], cell["informative"]))
+        if cell.player == rule and cell.task in tasks and cell.band in proven:
+            stated.setdefault(cell.band, []).append((cell.half_width, cell.informative))
     means = {band: np.mean(found, axis=0) for band, found in stated.items() if len(found) == len(tasks)}
     band = min(means, key=lambda name: float(means[name][0]), default="")
     half, said = means[band] if band else (float("nan"), float("nan"))
-    error = float(np.sqrt(np.sum([one["error"] ** 2 for one in mine])) / len(tasks))
-    return ChoiceRow(rule, float(np.mean([one["mean"] for one in mine])), error, band, float(half), float(said))
+    error = float(np.sqrt(np.sum([one.error**2 for one in mine])) / len(tasks))
+    return ChoiceRow(rule, float(np.mean([one.mean for one in mine])), error, band, float(half), float(said))
