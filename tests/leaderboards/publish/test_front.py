@@ -134,6 +134,7 @@ def test_every_link_of_a_site_leads_somewhere_and_every_page_is_reached(own: Boa
     agents, tasks = ("epsgreedy", "gp-ucb-width-2", "uniform"), ("d-1", "d-2")
     assert {path.name for path in pages} == {
         "index.html",
+        "guarantees.html",
         "compare.html",
         *(f"agent-{agent}.html" for agent in agents),
         *(f"env-{task}.html" for task in tasks),
