@@ -18,7 +18,6 @@ import agents as policies
 from agents import Agent
 from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.api.results import Results
-from leaderboards.audit.store import AuditWatcher
 from leaderboards.play.build import AgentLike, check_as_made, describe_env, given_agent, load_plugins
 from leaderboards.play.protocol_checks import inside_feedback
 from leaderboards.play.record import Watcher
@@ -137,7 +136,7 @@ def play_asked(
 ) -> RunReport:
     """Play what a results folder lacks of what is asked for, see `leaderboards.work.schedule.play_suite`.
 
-    The folder notes the board before the first run. Runs of a suite with a plan for it are audited.
+    The folder notes the board before the first run.
 
     Raises:
         SuiteError: if an environment cannot be built, or the folder holds another suite.
@@ -149,8 +148,6 @@ def play_asked(
             note_board(store.directory, os.fspath(against))
         begins(todo)
 
-    if suite.audit is not None:
-        watcher = AuditWatcher(store.directory, suite.audit)
     report = play_suite(
         suite, store, specs, workforce, warn, begins=begin, console=console, watcher=watcher, retry_failed=retry_failed
     )

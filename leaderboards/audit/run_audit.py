@@ -24,8 +24,6 @@ from leaderboards.play.record import Text
 from leaderboards.play.run import Loop, begin
 from leaderboards.play.spec import RunSpec, generator
 from leaderboards.score.scores import subsample_times
-from leaderboards.score.theory import MOST_PULLS, bound_at
-from leaderboards.store.kept import BandFacts
 from leaderboards.verify.verify import compare
 
 CHECKPOINTS = 30
@@ -40,10 +38,17 @@ class ReplayError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditFacts(BandFacts):
+class AuditFacts:
     """What is true of an audited run as a whole.
 
     Attributes:
+        width: The agent's setting of its confidence width; "" if it has none.
+        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width.
+        theorem: Source of the theorem behind the width; "" without one.
+        no_guarantee: Why no theorem guarantees the band in this run; "" if one does.
+        no_band: Why the run has no audited band; "" if it has one.
+        delta: Failure probability that the agent states; None if it states none.
+        refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
         no_sketch: Why it has no audited sketch; "" if it has one.
         points: Arms, or points of a box, at which the band was audited.
         on_box: Whether they are points of a box.
@@ -51,6 +56,13 @@ class AuditFacts(BandFacts):
         differs: Where the replay left the stored trace; "" if nowhere.
     """
 
+    width: Text
+    kind: Text = ""
+    theorem: Text = ""
+    no_guarantee: Text
+    no_band: Text
+    delta: float | None
+    refuted: bool = False
     no_sketch: Text
     points: int
     on_box: bool
@@ -166,7 +178,6 @@ class Audit:
         """
         agent, problem, no_band = loop.agent, loop.problem, self._no_band
         guarantee = agent.band_guarantee()
-        bound, regret = regret_and_bound(loop)
         facts = AuditFacts(
             width="" if no_band else guarantee.width,
             no_guarantee=no_band or guarantee_status(guarantee, problem),
@@ -180,21 +191,8 @@ class Audit:
             kind=guarantee.kind if guarantee.width and not no_band else "",
             theorem="" if no_band else guarantee.theorem,
             refuted=guarantee.refuted,
-            regret_bound=bound,
-            regret_held=None if bound is None or regret is None else regret <= bound,
-            every_turn=len(self.times) == self._spec.horizon,
         )
         return RunAudit(self._spec.key, facts, pd.DataFrame(self._rows))
-
-
-def regret_and_bound(loop: Loop) -> tuple[float | None, float | None]:
-    """The number that the policy's theorem has for its cumulative regret, and that regret; None if unknown."""
-    problem, t = loop.problem, loop.t
-    if problem.arms is None or problem.kernel is None or not problem.noise_std or not 1 <= t <= MOST_PULLS:
-        return None, None
-    regret = loop.trace.frame(t)["regret"].to_numpy(np.float64)
-    bound = bound_at(loop.agent, problem, t).bound
-    return bound, float(regret.sum()) if np.isfinite(regret).all() else None
 
 
 def _audited_points(

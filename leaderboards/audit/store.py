@@ -11,7 +11,7 @@ import functools
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +23,7 @@ from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED, Audit, AuditFacts
 from leaderboards.play.build import load_plugins, not_here
 from leaderboards.play.run import Loop, reason_of
 from leaderboards.play.spec import RunSpec
-from leaderboards.play.suite import AuditPlan
 from leaderboards.store.intact import set_aside
-from leaderboards.store.kept import BandFacts, KeptAudit
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import AUDITS, Store, StoreError
 from leaderboards.work.executors import in_processes
@@ -118,41 +116,6 @@ def _checked(checkpoints: pd.DataFrame) -> pd.DataFrame:
     return checkpoints
 
 
-def keep_audit(audit: RunAudit) -> KeptAudit:
-    """What a board keeps of an audit."""
-    facts, rows = audit.facts, audit.checkpoints
-    violated = rows["t"][rows["violations"] > 0]
-    return KeptAudit(
-        **{field.name: getattr(facts, field.name) for field in fields(BandFacts)},
-        times=len(rows),
-        first_violation=int(violated.iloc[0]) if len(violated) else None,
-        violations=0 if facts.no_band else int(rows["violations"].max()),
-        required_scaling=float(rows["required_scaling"].max()),
-        half_width=float(rows["half_width"].iloc[-1]),
-        informative=float(rows["informative"].iloc[-1]),
-    )
-
-
-def measured_throughout(audit: KeptAudit, spec: RunSpec, plan: AuditPlan) -> bool:
-    """Whether the band was measured after every turn: it was recorded so, or that is what the plan asks for."""
-    return audit.every_turn or plan.checkpoints_of(spec) >= spec.horizon
-
-
-def kept_audits(view: Store, keys: Iterable[str]) -> dict[str, KeptAudit]:
-    """The audits of runs, by key; runs without one are left out.
-
-    Raises:
-        OSError: if the system does not give a file of a results folder.
-    """
-    wanted = list(keys)
-    entries = view.entries()
-    published = [key for key in wanted if key in entries and not entries[key].traced]
-    found = {key: kept.audit for key in published if (kept := view.kept(key)) is not None and kept.audit is not None}
-    here = AuditStore(view.directory).read(key for key in wanted if key not in found)
-    found |= {key: keep_audit(audit) for key, audit in here.items() if len(audit.checkpoints)}
-    return found
-
-
 @dataclass(frozen=True)
 class AuditOutcome:
     """Result of the audit of one run.
@@ -176,27 +139,20 @@ class AuditWatcher:
 
     Attributes:
         directory: The results folder.
-        plan: That of the suite; None for `CHECKPOINTS` in each run.
         sampled: At how many arms variances are compared.
-        every_turn: Keys of runs that are measured after every turn, whatever the plan says.
     """
 
     directory: Path
-    plan: AuditPlan | None = None
     sampled: int = SAMPLED
-    every_turn: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", self.directory.absolute())  # a run may change the working folder
 
     def watch(self, spec: RunSpec) -> _Careful:
         """An audit of the run `spec`, which is written when it ends."""
-        checkpoints = CHECKPOINTS if self.plan is None else self.plan.checkpoints_of(spec)
-        if spec.key in self.every_turn:
-            checkpoints = spec.horizon
         audits = AuditStore(self.directory)
         audits.path(spec.key).unlink(missing_ok=True)  # of an earlier play, perhaps by other code
-        return _Careful(Audit(spec, checkpoints, self.sampled), audits.write)
+        return _Careful(Audit(spec, CHECKPOINTS, self.sampled), audits.write)
 
 
 class _Careful:

@@ -24,9 +24,8 @@ from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.suite import Suite, load_suite, suite_folder
-from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_parts, is_here, pack_board
+from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
-from leaderboards.publish.fetch import fetch_board
 from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import suite_optima
 from leaderboards.publish.kernels import suite_kernels
@@ -78,11 +77,7 @@ def list_boards(
     name: Annotated[str | None, typer.Argument(help="One board alone.")] = None,
 ) -> None:
     """List the boards that come with the package: what was played, what is missing and who is stale."""
-    homes = {each: one for one, parts in board_parts().items() for each in (one, *parts)}
     for board_name in board_names() if name is None else [name]:
-        if name is None and not is_here(homes[board_name]):
-            say(f"{board_name}: not here; gpbandit board fetch {homes[board_name]}")
-            continue
         found = opened(board_name)
         stale = sorted(set(found.stale().values()))
         text = f"; changed since: {', '.join(stale)}" if stale else ""
@@ -102,29 +97,13 @@ def list_boards(
 
 
 @app.command()
-def fetch(
-    name: _NAME,
-    file: Annotated[Path | None, typer.Option(help="The packed board, fetched by hand.")] = None,
-) -> None:
-    """Fetch the runs of a board that does not come with the package."""
-    with user_errors(Path(name)), option_errors("board", board="name"):
-        if name in board_names() and (board_folder(name) / "runs").is_dir():
-            say(f"{name} comes with the package")
-            return
-        say(f"{name} is in {fetch_board(board_folder(name), file)}")
-
-
-@app.command()
 def make(
     name: _NAME,
     results: Annotated[Path | None, typer.Option(help="Where whole traces are kept; build/boards/NAME.")] = None,
     workers: _WORKERS = 1,
     native: _NATIVE = False,
 ) -> None:
-    """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing.
-
-    Rows near the limit of a board of guarantees are then measured after every evaluation.
-    """
+    """Play what a board lacks and write its files; the same command goes on, and Ctrl-C loses nothing."""
     directory = results if results is not None else Path("build") / "boards" / name.replace("/", "-")
     with user_errors(directory):
         suite, store, console = load_suite(name), Store(directory), Console(stderr=True)

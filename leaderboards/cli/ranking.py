@@ -1,25 +1,17 @@
-"""Prints rankings of a results folder or a board, and the verdicts on bands of a suite with a plan for audits.
+"""Prints rankings of a results folder or a board.
 
 Warns about agents that are worse than uniform sampling.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from leaderboards.audit.guarantees import (
-    GuaranteeBoard,
-    GuaranteeRow,
-    guarantee_board,
-    guarantee_rows,
-    kept_words,
-)
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite
@@ -54,9 +46,6 @@ def ranking(
     results: Annotated[str, typer.Argument(help="Results folder, or the name of a board.")],
     by: Annotated[str, typer.Option(help=criteria_help)] = "cumulative_regret",
     against: Annotated[str | None, typer.Option(help="Rank the runs of the folder among those of this board.")] = None,
-    valid: Annotated[
-        bool, typer.Option("--valid", help="Rank only agents whose bands held, and say why the others are left out.")
-    ] = False,
 ) -> None:
     """Print the ranking of a results folder or a board.
 
@@ -64,23 +53,12 @@ def ranking(
     two intervals, and the share of tasks won against each other agent.
     """
     check_metric(by, "--by")
-    if valid and by != "cumulative_regret":
-        raise UserError("--valid: expected no --by beside it; valid rows are ranked by cumulative regret")
     found = _board_or_folder(results, against)
     with user_errors(Path(results)):
         if not found.keys():
             raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
-        suite = found.suite()
-        if valid and (suite is None or suite.audit is None):
-            raise UserError(
-                f"--valid: expected runs of a suite with the key audit, such as guarantee-v1, got {results}"
-            )
         summary = summarise(found, _POINTS)
-    if valid and suite is not None and suite.audit is not None:
-        lines = _guarantee_lines(guarantee_board(found, summary, suite.audit))
-    else:
-        lines = _score_lines(summary, by)
-    for line in lines:
+    for line in _score_lines(summary, by):
         say(line)
 
 
@@ -203,49 +181,3 @@ def _board_or_folder(results: str, against: str | None) -> Store:
         if against is not None:
             raise UserError("--against: expected a results folder before it, got the name of a board")
         return board(results)
-
-
-# ---- bands ----
-
-
-def verdict_lines(view: Store, also: Collection[str] = ()) -> list[str]:
-    """How many rows keep their word, and the verdict on those of `also`; nothing for a suite without a plan."""
-    suite = view.suite()
-    if suite is None or suite.audit is None:
-        return []
-    rows = guarantee_rows(view, summarise(view, _POINTS), suite.audit)
-    told = [f"  {row.agent}: {row.verdict.category}, {row.reason or _held(row)}" for row in rows if row.agent in also]
-    return [f"{kept_words(rows)}, at delta {suite.audit.delta:g}", *told]
-
-
-def _guarantee_lines(board: GuaranteeBoard) -> Iterator[str]:
-    """The lines of `gpbandit ranking --valid`: the valid rows of each group of tasks, the line, and all others."""
-    yield kept_words(board.rows)
-    for ranking in board.lists:
-        yield f"{ranking.name}: {_counted(len(ranking.tasks))}, {len(ranking.rows)} valid rows"
-        yield f"  {'place':<6}{'mean rank':>9}{'regret':>8}{'slack':>7}  row"
-        for one in ranking.rows:
-            slack = one.row.mean_slack(ranking.tasks)
-            numbers = f"{_number(one.mean_rank):>9}{_number(one.regret):>8}{_number(slack):>7}"
-            yield f"  {one.place:<6}{numbers}  {one.row.agent}: {_held(one.row)}"
-    for row in board.unlisted:
-        yield f"valid, and on no list whole: {row.agent}, {_held(row)}"
-    yield f"{' no guarantee ':-^90}"
-    n = len(board.tasks)
-    for row in board.below:
-        played = row.played(board.tasks)
-        on = "" if played == n else f" (on {played} of {n} tasks)"
-        yield f"  {_number(row.mean_regret(board.tasks)):>8}  {row.agent}{on}: {row.reason}"
-
-
-def _held(row: GuaranteeRow) -> str:
-    verdict = row.verdict
-    held = f"held in {verdict.held} of {verdict.runs} runs on {len(verdict.claimed)} claimed tasks"
-    return f"{held}, at least {verdict.least_held:.1%}"
-
-
-def _number(x: float) -> str:
-    """Two decimals; a band that is wider than anything, in powers of ten."""
-    if not math.isfinite(x):
-        return "-"
-    return f"{x:.2f}" if x < 1000 else f"{x:.0e}"

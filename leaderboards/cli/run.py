@@ -14,7 +14,7 @@ from rich.console import Console
 from leaderboards.api.run_suite import asked_for, play_asked
 from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.errors import UserError, option_errors, user_errors
-from leaderboards.cli.ranking import opened, short_ranking, verdict_lines
+from leaderboards.cli.ranking import opened, short_ranking
 from leaderboards.cli.terminal import WORKERS, import_from_here, say, warn
 from leaderboards.play.build import named_agents
 from leaderboards.play.spec import RunSpec
@@ -139,7 +139,7 @@ def print_end(store: Store, is_shard: bool) -> None:
         return
     here = {store.entry(key).spec.agent.label for key in store.done_keys()}
     view = opened(store.directory)
-    for line in (*short_ranking(view, also=here), *verdict_lines(view, also=here)):
+    for line in short_ranking(view, also=here):
         say(line)
     own = " --import-agents" if named_agents(entry.spec for entry in store.entries().values()) else ""
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")

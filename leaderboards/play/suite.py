@@ -10,7 +10,7 @@ import tomllib
 import traceback
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
@@ -41,7 +41,7 @@ from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, tas
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
 _LONGEST = 100  # characters of a name; folders of 255 bytes have it with what is added
-_LATER = ("tuned", "members", "kernels", "audit", "half")
+_LATER = ("tuned", "members", "kernels", "half")
 
 
 def _is_number(value: object) -> object:
@@ -184,38 +184,6 @@ class EnvironmentEntry(_Entry):
         )
 
 
-class AuditPlan(_Strict):
-    """How the runs of a suite are audited while they are played, and what is decided by it.
-
-    Attributes:
-        delta: Failure probability that every band is held to.
-        checkpoints: Number of log-spaced checkpoints of a run; rounded to evaluations, early ones may be the same.
-        every: Repetitions divisible by this number are audited at every evaluation; 0 for none.
-        groups: The tasks that decide whether a row is valid, by their labels, in groups with a ranking each. All others
-            are shown and decide nothing.
-    """
-
-    delta: float = Field(gt=0, lt=1)
-    checkpoints: Annotated[int, Field(ge=2, le=MANY), _Whole] = 30
-    every: Annotated[NonNegativeInt, _Whole] = 0
-    groups: dict[str, tuple[str, ...]] = Field(min_length=1)
-
-    @property
-    def deciding(self) -> tuple[str, ...]:
-        """The tasks of all groups."""
-        return tuple(task for group in self.groups.values() for task in group)
-
-    def checkpoints_of(self, spec: RunSpec) -> int:
-        """Number of checkpoints of a run."""
-        return spec.horizon if self.every and spec.repetition % self.every == 0 else self.checkpoints
-
-    def among(self, labels: Collection[str]) -> AuditPlan | None:
-        """The plan for these tasks alone; None if none of them decides anything."""
-        found = {name: tuple(label for label in group if label in labels) for name, group in self.groups.items()}
-        groups = {name: group for name, group in found.items() if group}
-        return self.model_copy(update={"groups": groups}) if groups else None
-
-
 class SuiteTask(NamedTuple):
     """An environment entry with the suite's horizon, repetitions and feedback filled in."""
 
@@ -253,7 +221,6 @@ class Suite(_Strict):
         part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
         source: What `gpbandit run` takes for it, as it was given: the name of a suite or the path of a file; "" for a
             suite given in Python. Not stated in a file.
-        audit: How its runs are audited while they are played; None if they are not.
     """
 
     name: Annotated[str, AfterValidator(_as_name)]
@@ -266,7 +233,6 @@ class Suite(_Strict):
     source: Text = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
-    audit: AuditPlan | None = None
 
     @field_validator("environments", "agents")
     @classmethod
@@ -279,15 +245,9 @@ class Suite(_Strict):
         return entries
 
     @model_validator(mode="after")
-    def _can_be_listed_and_grouped(self) -> Suite:
+    def _can_be_listed(self) -> Suite:
         if self.n_runs > MOST_RUNS:
             raise ValueError(f"expected at most {MOST_RUNS:,} runs, got {self.n_runs:,}: make several suites of it")
-        labels = [task.env.label for task in self.tasks]
-        grouped = [label for group in (self.audit.groups.values() if self.audit else ()) for label in group]
-        if unknown := [label for label in grouped if label not in labels]:
-            raise ValueError(f"audit: expected labels of environments in groups, got {unknown[0]!r}")
-        if twice := _twice(grouped):
-            raise ValueError(f"audit: expected each environment in one group at most, got {twice[0]!r} twice")
         return self
 
     @property
@@ -567,7 +527,6 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
         for label in values["tasks"]
     ]
     stated = {name: values[name] for name in ("name", "description", "part_of", "repetitions")}
-    stated["audit"] = None if whole.audit is None else whole.audit.among(values["tasks"])
     return whole.model_dump() | stated | {"environments": environments}
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite, suite_names
-from leaderboards.publish.fetch import kept_folder
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.provenance import MANIFEST, Manifest, Source
 from leaderboards.store.run_file import RunEntry
@@ -103,22 +102,6 @@ def board_folder(name: str) -> Path:
     return _BOARDS / name
 
 
-def is_here(name: str) -> bool:
-    """Whether the runs of a whole board of the package are on this machine."""
-    folder = board_folder(name)
-    return (folder / "runs").is_dir() or kept_folder(folder).is_dir()
-
-
-def _home(name: str) -> Path:
-    """The folder of a board of the package with its runs, which the wheel may leave out."""
-    if not is_here(name):
-        raise ValueError(
-            f"board: the runs of {name!r} do not come with the package; `gpbandit board fetch {name}` gets them"
-        )
-    folder = board_folder(name)
-    return folder if (folder / "runs").is_dir() else kept_folder(folder)
-
-
 def board_names() -> list[str]:
     """Names of the boards that come with the package, each with its parts."""
     return [name for one, parts in board_parts().items() for name in (one, *parts)]
@@ -140,7 +123,7 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
         suite: Which runs to read; None for all of the board, or those of the suite `name`.
 
     Raises:
-        ValueError: if there is no board of that name, or its runs have not been fetched.
+        ValueError: if there is no board of that name.
         StoreError: if it is damaged.
     """
     text = os.fspath(name)
@@ -151,7 +134,7 @@ def board(name: str | os.PathLike[str], suite: Suite | None = None) -> Board:
             suite = home
         if not (_BOARDS / where / MANIFEST).is_file():
             raise ValueError(f"board: no board of {text!r} comes with the package; there are {_listed()}")
-        return Board(_home(where), suite)
+        return Board(board_folder(where), suite)
     path = Path(text)
     if not path.exists():
         raise ValueError(f"board: expected one of {_listed()}, or a path, got {text!r}")
@@ -170,7 +153,7 @@ def board_of(against: str | os.PathLike[str], suite: Suite) -> Board:
     name = suite.part_of or suite.name
     if not (_BOARDS / name / MANIFEST).is_file():
         raise ValueError(f"against: no board of suite {suite.name!r} comes with the package; there are {_listed()}")
-    return Board(_home(name), suite)
+    return Board(board_folder(name), suite)
 
 
 def rivals_of(against: str | os.PathLike[str], suite: Suite) -> Board:

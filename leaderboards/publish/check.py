@@ -5,19 +5,16 @@ Runs of agents whose code has changed count for the new code where it plays as b
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from gpbandit_envs.version import __version__
-from leaderboards.audit.store import AuditWatcher, kept_audits
 from leaderboards.play.spec import RunSpec
 from leaderboards.publish.boards import Board
-from leaderboards.store.kept import KEPT, KeptAudit, KeptRun
+from leaderboards.store.kept import KEPT, KeptRun
 from leaderboards.store.provenance import write_manifest
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
@@ -29,24 +26,11 @@ from leaderboards.work.schedule import run_missing
 
 _KEPT_TOLERANCE = 1e-4  # curves are kept with 16 bits
 
-AUDIT_TOLERANCE = 1e-3
-"""Relative and absolute tolerance where another CPU or another library build may round differently.
-
-Means of drawn functions differ by up to 1e-6 between loops, see `leaderboards.verify.verify.TOLERANCE`, and a
-half-width may be a thousandth of their range: errors over half-widths differ by a thousandth.
-"""
-
-_WORDS = ("width", "kind", "theorem", "no_guarantee", "no_band", "delta", "refuted", "times")
-_NUMBERS = ("required_scaling", "half_width", "regret_bound")
-_COUNTS = ("first_violation", "violations", "informative", "regret_held")
-"""What lies on which side of a threshold, at which rounding decides: compared bit for bit or not at all."""
-
 
 def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[Verdict]:
-    """Play runs of a board again and compare what is kept of them, audits included.
+    """Play runs of a board again and compare what is kept of them.
 
-    Audits are made anew at the checkpoints of those that are kept. Agents of other packages play in a process without
-    the environment, where their bands cannot be held against its means: of these the traces alone are compared.
+    Agents of other packages play in a process without the environment.
 
     A run that parts from its record at a choice on another machine has further repetitions of its pair played, from
     which it is judged.
@@ -60,43 +44,16 @@ def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[V
 
         def play(specs: list[RunSpec]) -> None:
             own, foreign = ([spec for spec in specs if _is_foreign(spec) == is_foreign] for is_foreign in (False, True))
-            run_missing(own, again, executor, watcher=_auditor(board, own, again))
+            run_missing(own, again, executor)
             if foreign:
                 from leaderboards.play.isolated import Sandbox, not_isolated
 
                 run_missing(foreign, again, executor, sandbox=Sandbox(bubblewrap=not_isolated() is None))
 
         def judge(before: RunEntry, now: RunEntry) -> Verdict:
-            kept = board.kept(before.key)
-            return _with_audit(_judge(before, now, kept, again), kept, before.spec, again)
+            return _judge(before, now, board.kept(before.key), again)
 
         return judged(board.entries(), keys, lambda keys: played_again(board, keys, again, play, judge))
-
-
-def _auditor(board: Board, specs: Iterable[RunSpec], again: Store) -> AuditWatcher | None:
-    """Audits runs as they have been; None if none of them has."""
-    audited = [spec.key for spec in specs if (kept := board.kept(spec.key)) is not None and kept.audit is not None]
-    if not audited:
-        return None
-    every_turn = [key for key in audited if (kept := board.kept(key)) and kept.audit and kept.audit.every_turn]
-    return AuditWatcher(again.directory, board.suite().audit, every_turn=frozenset(every_turn))
-
-
-def _with_audit(verdict: Verdict, kept: KeptRun | None, spec: RunSpec, again: Store) -> Verdict:
-    """The verdict on a run, its audit considered."""
-    if kept is None or kept.audit is None or _is_foreign(spec) or verdict.level not in ("identical", "agrees"):
-        return verdict
-    found = kept_audits(again, [spec.key]).get(spec.key)
-    if found is None:
-        return replace(verdict, level="disagrees", parted=False, text=f"{verdict.text}; it could not be audited again")
-    if difference := other_audit(kept.audit, found, exact=verdict.exact, parted=verdict.parted):
-        return replace(verdict, level="disagrees", parted=False, text=f"{verdict.text}; {difference}")
-    if verdict.parted:
-        return verdict
-    if other_audit(kept.audit, found, exact=True):
-        text = f"{verdict.text}; its audit within {AUDIT_TOLERANCE:g}"
-        return replace(verdict, level="agrees", text=text)
-    return replace(verdict, text=f"{verdict.text}, as is its audit")
 
 
 def _is_foreign(spec: RunSpec) -> bool:
@@ -149,41 +106,6 @@ def _last_common(one: KeptRun, other: KeptRun) -> int:
 
 
 # ---- audits ----
-
-
-def other_audit(stated: KeptAudit, found: KeptAudit, *, exact: bool, parted: bool = False) -> str:
-    """In what two audits of a run differ; "" if in nothing.
-
-    Args:
-        stated: The audit that is kept.
-        found: The one that was made anew, at the same checkpoints.
-        exact: Whether the same loops of the same libraries computed both, so that every number is to be equal.
-            Elsewhere numbers are to be within `AUDIT_TOLERANCE`, and the band is to have held in both or neither,
-            unless the required scaling of both is that near to 1.
-        parted: Whether the runs part at a choice on another machine: they are two runs then, and words alone are
-            compared.
-    """
-    names = _WORDS + _NUMBERS + _COUNTS if exact else _WORDS if parted else _WORDS + _NUMBERS
-    tolerance = 0.0 if exact else AUDIT_TOLERANCE
-    for name in names:
-        one, other = getattr(stated, name), getattr(found, name)
-        if not _same_value(one, other, tolerance if name in _NUMBERS else 0.0):
-            return f"its audit differs: {name} was {one!r}, and is {other!r}"
-    near = all(abs(audit.required_scaling - 1) <= AUDIT_TOLERANCE for audit in (stated, found))
-    if not parted and stated.held != found.held and not near:
-        return f"its audit differs: the band {_held(stated)}, and {_held(found)} now"
-    return ""
-
-
-def _same_value(one: object, other: object, tolerance: float) -> bool:
-    if isinstance(one, float) and isinstance(other, float):
-        both_nan = math.isnan(one) and math.isnan(other)
-        return both_nan or one == other or bool(tolerance and np.isclose(one, other, rtol=tolerance, atol=tolerance))
-    return one == other
-
-
-def _held(audit: KeptAudit) -> str:
-    return "held" if audit.held else f"failed at evaluation {audit.first_violation}"
 
 
 # ---- renewal ----

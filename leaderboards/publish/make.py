@@ -6,19 +6,13 @@ import functools
 import hashlib
 import json
 import re
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
-from leaderboards.audit.guarantees import guarantee_rows
-from leaderboards.audit.store import AuditStore, AuditWatcher, kept_audits, measured_throughout
-from leaderboards.audit.validity import is_near_limit
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
 from leaderboards.play.spec import Ref, RunSpec
@@ -27,14 +21,13 @@ from leaderboards.publish.boards import Board, board_folder
 from leaderboards.score.board_scores import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited
-from leaderboards.store.kept import trace_digest
 from leaderboards.store.provenance import MANIFEST, Manifest, PublishedFile, Source, write_manifest
 from leaderboards.store.run_file import SUFFIX, Row, RunEntry, content_of, results_in
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
 from leaderboards.verify.verify import other_instance
-from leaderboards.work.executors import Executor, LocalExecutor, Workforce
-from leaderboards.work.schedule import play_suite, run_missing
+from leaderboards.work.executors import Workforce
+from leaderboards.work.schedule import play_suite
 
 KEEPER = "gpbandit-envs"
 """Who plays the agents of this project."""
@@ -64,9 +57,6 @@ def make_board(
 ) -> None:
     """Play what the package's board of a suite lacks and write its files; what was played is kept, whatever stops it.
 
-    Of a suite with a plan for audits, rows near the limit of validity are then measured after every turn, see
-    `near_limit`.
-
     Args:
         suite: The suite.
         results: Where whole traces are kept.
@@ -84,70 +74,13 @@ def make_board(
     there = Board(folder) if (folder / MANIFEST).is_file() else None
     try:
         play_board(suite, results, there, workers, say, native=native, console=console)
-        if suite.audit is not None:
-            with closing(LocalExecutor(workers, portable=not native)) as executor:
-                audit_near_limit(write_board(suite, folder, results), results, executor, say)
     finally:
-        if results.keys() or AuditStore(results.directory).keys():
+        if results.keys():
             found = write_board(suite, folder, results)
             size = sum(path.stat().st_size for path in folder.rglob("*.*"))
             say(f"{folder}: {len(found.done_keys())} of {suite.n_runs} runs, {size / 1e6:.1f} MB")
             for first, others in alike(summarise(found, n_points=2)).items():
                 say(f"played alike in every run: {' = '.join((first, *others))}; pages show them as one row")
-
-
-def near_limit(board: Board) -> list[RunSpec]:
-    """The runs of rows near the limit of validity that have not been measured after every turn.
-
-    What happens between two checkpoints is not seen. That can only change what is said of a row whose violated runs are
-    few from the limit. A row of which a run has been measured so beyond the plan is finished, wherever that leads:
-    which runs are measured does not depend on when a command was stopped. Rows of which runs are missing are left out.
-    """
-    plan = board.suite().audit
-    if plan is None:
-        return []
-    missing, found = board.missing(), []
-    for row in guarantee_rows(board, summarise(board, n_points=2), plan):
-        tasks = row.held_to(plan) if row.cells and row.agent not in missing else ()
-        held_to = [
-            (spec, kept.audit)
-            for key in sorted(board.done_keys())
-            if (spec := board.spec(key)).agent.label == row.agent and spec.env.label in tasks
-            if (kept := board.kept(key)) is not None and kept.audit is not None
-        ]
-        begun = any(audit.every_turn and plan.checkpoints_of(spec) < spec.horizon for spec, audit in held_to)
-        if begun or is_near_limit(row.verdict, plan.delta):
-            found += [spec for spec, audit in held_to if not measured_throughout(audit, spec, plan)]
-    return found
-
-
-def audit_near_limit(board: Board, results: Store, executor: Executor, say: Callable[[str], None] = print) -> None:
-    """Play the runs `near_limit` again, bit for bit, and keep their audits after every turn in a results folder.
-
-    The board, which is not changed, is written anew from that. The same call goes on where it was stopped.
-
-    Raises:
-        OSError: if a folder cannot be written.
-    """
-    due = near_limit(board)
-    if not due:
-        return
-    with tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
-        again = Store(scratch)
-        watcher = AuditWatcher(again.directory, every_turn=frozenset(spec.key for spec in due))
-        run_missing(due, again, executor, watcher=watcher)
-        audits = AuditStore(again.directory).read(again.done_keys())
-        same = {
-            key
-            for key in audits
-            if (kept := board.kept(key)) is not None and trace_digest(again.trace(key)) == kept.digest
-        }
-    for key in same:
-        AuditStore(results.directory).write(audits[key])
-    say(f"near the limit: {len(same)} of {len(due)} runs measured after every turn")
-    for spec in [spec for spec in due if spec.key not in same][:1]:
-        what = f"{spec.agent.label} on {spec.env.label}, repetition {spec.repetition}"
-        say(f"  not {what}, which plays otherwise than on the board, or could not be audited")
 
 
 def play_board(
@@ -163,8 +96,7 @@ def play_board(
     """Play the runs of a suite that are neither on its board nor in a results folder; the same call goes on.
 
     Agents take turns, so that a board that is not finished ranks them all. Those whose code has changed since are
-    played anew. Those whose extra is not installed are left out, and named. Runs are audited where the suite has a
-    plan.
+    played anew. Those whose extra is not installed are left out, and named.
 
     Runs are computed with loops that every x86-64-v3 processor has, see `leaderboards.play.processor`: all of these
     give the same bits; with `native`, with those that this processor's libraries choose.
@@ -180,7 +112,6 @@ def play_board(
     there = {key for key, run in on_board.items() if run.file not in stale and _is_ended(run)}
     _forget_stale(results)
     specs = [spec for spec in suite.specs() if spec.key not in there]
-    watcher = None if suite.audit is None else AuditWatcher(results.directory, suite.audit)
     report = play_suite(
         suite,
         results,
@@ -189,7 +120,6 @@ def play_board(
         lambda text: say(f"warning: {text}"),
         begins=lambda _: _note(results, suite),
         console=console,
-        watcher=watcher,
     )
     say("played: " + (", ".join(f"{n} {status}" for status, n in sorted(report.ended.items())) or "nothing"))
 
@@ -239,8 +169,6 @@ def write_board(
     notes = {} if results is None else _notes(results)
     further = [] if results is None else _further(results, notes, wanted, frozenset(sources or ()))
     by_agent = _by_agent([*failed, *further, *counting])
-    if results is not None:
-        _take_fuller_audits(by_agent, results, notes)
     for agent, rows in _by_agent(stale).items():
         if agent not in by_agent:  # until it is played anew
             by_agent[agent], where_from[agent] = rows, on_board[next(iter(rows.values())).entry.file]
@@ -333,20 +261,6 @@ def _further(results: Store, notes: _Fingerprints, wanted: Mapping[str, RunSpec]
     return found
 
 
-def _take_fuller_audits(by_agent: Mapping[str, dict[str, Row]], results: Store, notes: _Fingerprints) -> None:
-    """Give runs the audits of a results folder: those that have none, or one that was not measured after every turn."""
-    # After the runs: an audit is written before its run, so that runs which end meanwhile do not come without theirs.
-    audits = kept_audits(results, [key for rows in by_agent.values() for key in rows])
-    for agent, rows in by_agent.items():
-        if agent in notes and notes[agent] != fingerprint(next(iter(rows.values())).entry.spec.agent):
-            continue
-        for key, row in rows.items():
-            if row.kept is None or key not in audits:
-                continue
-            if row.kept.audit is None or (audits[key].every_turn and not row.kept.audit.every_turn):
-                rows[key] = replace(row, kept=replace(row.kept, audit=audits[key]))
-
-
 def _own_source(agent: Ref) -> Source:
     found = fingerprint(agent)
     if found is None:
@@ -399,8 +313,8 @@ def _note(results: Store, suite: Suite) -> None:
 
 
 def _forget_stale(results: Store) -> None:
-    """Remove the runs of agents whose code has changed since they were noted, and their audits."""
-    notes, audits = _notes(results), AuditStore(results.directory)
+    """Remove the runs of agents whose code has changed since they were noted."""
+    notes = _notes(results)
     stale: Sequence[str] = [key for key, found in notes.items() if found != fingerprint(Ref(**json.loads(key)))]
     if not stale:
         return
@@ -408,5 +322,4 @@ def _forget_stale(results: Store) -> None:
     while runs := [run for run in results.entries().values() if run.spec.agent.key in stale]:
         for run in runs:
             (results.runs_directory / run.file).unlink(missing_ok=True)
-            audits.path(run.key).unlink(missing_ok=True)
     _write_notes(results, {key: found for key, found in notes.items() if key not in stale})

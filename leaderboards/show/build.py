@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp.threads import one_blas_thread
-from leaderboards.audit.guarantees import guarantee_board
 from leaderboards.audit.report import audit_reports
 from leaderboards.score.answer import LEGEND
 from leaderboards.score.summary import summarise
@@ -26,7 +25,6 @@ from leaderboards.show.comparison import comparison_data, comparison_page, scrip
 from leaderboards.show.delay_cost import delay_page
 from leaderboards.show.environment import environment_page, repetition_data
 from leaderboards.show.format import sort_key
-from leaderboards.show.guarantee_page import GUARANTEE_FILE, guarantee_page
 from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
 from leaderboards.show.shared import COMPARISON_FILE, Site
 from leaderboards.show.where_agents_pull import pull_data
@@ -78,11 +76,7 @@ def whole_site(store: Store, theory: bool = True, ranked_by: str = "cumulative_r
     summary = summarise(store)
     if summary.runs.empty:
         raise ValueError(f"directory: expected a results folder with runs, got {store.directory} with none")
-    site = Site(summary, theory, audit_reports(store, summary), ranked_by)
-    if summary.suite is not None and summary.suite.audit is not None:
-        rankings = site.rankings if ranked_by == "cumulative_regret" else None
-        site.guarantees = guarantee_board(store, summary, summary.suite.audit, rankings)
-    return site
+    return Site(summary, theory, audit_reports(store, summary), ranked_by)
 
 
 @one_blas_thread()
@@ -141,8 +135,6 @@ def _files(site: Site, store: Store, shared: dict[str, Any]) -> Iterator[tuple[s
         yield file, _page("agent.html.j2", shared | agent_page(site, agent))
     for file in dict.fromkeys(file for _, file in site.delay_files):
         yield file, _page("delay_cost.html.j2", shared | delay_page(site, file))
-    if site.guarantees is not None:
-        yield GUARANTEE_FILE, _page("guarantee.html.j2", shared | guarantee_page(site, site.guarantees))
     yield COMPARISON_FILE, _page("compare.html.j2", shared | comparison_page(site))
     for first in site.compared:
         # Kept without a prototype: an agent may be named __proto__ or constructor.

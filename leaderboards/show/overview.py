@@ -12,7 +12,6 @@ import numpy as np
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, OWN, TABLE
-from leaderboards.audit.guarantees import kept_words
 from leaderboards.play.protocol_checks import words_of
 from leaderboards.score.answer import leader
 from leaderboards.score.board_scores import why_no_score
@@ -28,7 +27,6 @@ from leaderboards.show.chart import charts_on, page_json, tasks_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
-from leaderboards.show.guarantee_page import GUARANTEE_FILE
 from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.show.table import Row, TableCell, agent_row, open_ranks, place_cell, score_cell, unfinished_rows
@@ -83,7 +81,6 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "profile": _profile(site),
         "gaps": unfinished_rows(site),
         "delays": delay_links(site),
-        "guarantees": None if site.guarantees is None else (GUARANTEE_FILE, kept_words(site.guarantees.rows)),
         "bands": coverage_table(site),
         "origins": summary.origins,
         "spent": wall_time(list(summary.runs["seconds"])),

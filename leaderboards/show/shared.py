@@ -13,7 +13,6 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from gpbandit_envs.datasets import FetchError
-from leaderboards.audit.guarantees import GuaranteeBoard
 from leaderboards.audit.report import AuditReport
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
@@ -60,7 +59,6 @@ class Site:
         cards: What is known of each agent; None for one whose class is not loaded.
         groups: Tasks by group of the capability profile, of two groups or more.
         profile: Scores of the capability profile, by agent and group.
-        guarantees: Which rows keep their word, of a suite with a plan for audits; None for any other.
     """
 
     def __init__(
@@ -89,7 +87,6 @@ class Site:
         groups = grouped(summary, {task: instance.problem for task, instance in self.instances.items()})
         self.groups = groups if len(groups) > 1 else {}  # beside no other group it is a ranking over fewer tasks
         self.profile = group_scores(self.shown, self.groups)
-        self.guarantees: GuaranteeBoard | None = None
         self._made: dict[tuple[Any, ...], Any] = {}
 
     def _build_again(self, task: str) -> None:

@@ -1,4 +1,4 @@
-"""What is kept of a run besides its trace: its scores at sixty evaluations at most, a digest of the trace, its audit.
+"""What is kept of a run besides its trace: its scores at sixty evaluations at most, a digest of the trace.
 
 A trace of 1,000 evaluations takes 30 KB, what is kept of it 0.6 KB: thousands of runs come with the package, without
 their traces. Whoever plays a run again has its trace, and the digest says whether it is the same, bit for bit.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from jaxtyping import Float, Int
 
 from gpbandit_envs.channels import as_channel
 from leaderboards.play.measures import COLUMNS, CURVES, RunColumns
-from leaderboards.play.record import TRACE_COLUMNS, Text
+from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import RunSpec
 
 KEPT = tuple(CURVES)
@@ -34,84 +33,6 @@ _BITS = {"policy_seconds": 8}
 _MOST_BITS = 16  # of the mantissa: a relative error of 2^-17, beyond what a chart shows; it halves the size of a file
 
 
-_NOT_NUMBERS = ("required_scaling", "half_width", "informative")
-"""Numbers that may be NaN, which JSON does not know."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BandFacts:
-    """What is true of the band of an audited run as a whole.
-
-    Attributes:
-        width: The agent's setting of its confidence width; "" if it has none.
-        kind: What the width is, see `agents.core.guarantees.Kind`; "" without a width.
-        theorem: Source of the theorem behind the width; "" without one.
-        no_guarantee: Why no theorem guarantees the band in this run; "" if one does.
-        no_band: Why the run has no audited band; "" if it has one.
-        delta: Failure probability that the agent states; None if it states none.
-        refuted: Whether the data refuted the norm, the noise or the kernel that the agent was given.
-        regret_bound: The number that the policy's theorem has for its cumulative regret at the end, unit of the reward;
-            None where there is none.
-        regret_held: Whether the regret of this run is within it; None where either is unknown.
-        every_turn: Whether a checkpoint followed every turn, so that nothing was missed; False too where it was not
-            recorded.
-    """
-
-    width: Text
-    kind: Text = ""
-    theorem: Text = ""
-    no_guarantee: Text
-    no_band: Text
-    delta: float | None
-    refuted: bool = False
-    regret_bound: float | None = None
-    regret_held: bool | None = None
-    every_turn: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeptAudit(BandFacts):
-    """What is kept of the audit of a run: whether the band held at all arms and times, and by how much.
-
-    Attributes:
-        times: Number of checkpoints.
-        first_violation: The first checkpoint at which some mean was outside the band; None if there was none.
-        violations: Largest number of arms outside the band at one checkpoint.
-        required_scaling: Smallest scaling of the band that covers every mean at every checkpoint; NaN without a band,
-            infinite where a band without width is off.
-        half_width: Largest half-width at the last checkpoint, unit of the reward; NaN without a band.
-        informative: Share of arms whose band at the last checkpoint is narrower than the range of the means; NaN
-            without a band.
-    """
-
-    times: int
-    first_violation: int | None
-    violations: int
-    required_scaling: float
-    half_width: float
-    informative: float
-
-    @property
-    def held(self) -> bool:
-        """Whether there is a band, and every mean was inside it at every checkpoint."""
-        return not self.no_band and self.first_violation is None
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form; NaN is null."""
-        values = asdict(self)
-        return values | {name: None if math.isnan(values[name]) else values[name] for name in _NOT_NUMBERS}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> KeptAudit:
-        """The audit with this JSON form.
-
-        Raises:
-            KeyError: if a value is missing.
-        """
-        found = {field.name: values[field.name] for field in fields(cls)}
-        return cls(**found | {name: math.nan if found[name] is None else float(found[name]) for name in _NOT_NUMBERS})
-
-
 @dataclass(frozen=True)
 class KeptRun:
     """What is kept of a run that is done.
@@ -122,14 +43,12 @@ class KeptRun:
         best_mean: Largest mean among the evaluations where the optimum is unknown, NaN where it is known. Cumulative
             and simple regret are then those against a best mean of 0.
         digest: Of the whole trace, see `trace_digest`.
-        audit: Of its audit; None if it was not audited.
     """
 
     t: Int[np.ndarray, " p"]
     curves: Mapping[str, Float[np.ndarray, " p"]]
     best_mean: float
     digest: str
-    audit: KeptAudit | None = None
 
     @property
     def finals(self) -> dict[str, float]:

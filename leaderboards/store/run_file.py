@@ -36,7 +36,7 @@ from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.spec import LONGEST_NAME, RunSpec, env_seed
 from leaderboards.store.intact import MOST_JSON, MOST_VALUES, SealError, check_parquet, seal_parquet
-from leaderboards.store.kept import KEPT, KeptAudit, KeptRun, keep
+from leaderboards.store.kept import KEPT, KeptRun, keep
 from leaderboards.store.origin import Origin, Stored, origin
 from leaderboards.text import visible
 
@@ -76,7 +76,6 @@ _KEPT = {
     **{_FINAL + name: pa.float64() for name in KEPT},
     "best_mean": pa.float64(),
     "digest": pa.string(),
-    "audit": pa.string(),
 }
 
 
@@ -242,7 +241,6 @@ def _kept_values(run: KeptRun) -> dict[str, Any]:
         **{_FINAL + name: value for name, value in run.finals.items()},
         "best_mean": run.best_mean,
         "digest": run.digest,
-        "audit": None if run.audit is None else json.dumps(run.audit.to_dict()),
     }
 
 
@@ -347,7 +345,7 @@ def read_kept(path: Path) -> dict[str, KeptRun]:
         table = file.read(columns=["key", "rows", *_KEPT], use_threads=False)
     try:
         _check_texts(table)
-        scalars = ["key", "rows", "best_mean", "digest", "audit", *(_FINAL + name for name in KEPT)]
+        scalars = ["key", "rows", "best_mean", "digest", *(_FINAL + name for name in KEPT)]
         lists = {name: _vectors(table, name, np.float64 if name != "t" else np.int64) for name in ("t", *KEPT)}
         return {
             values["key"]: _kept(values, {name: vectors(i) for name, vectors in lists.items()})
@@ -364,9 +362,8 @@ def _kept(values: Mapping[str, Any], curves: dict[str, np.ndarray]) -> KeptRun:
         raise ValueError("the kept evaluations of a run do not end at its horizon")
     for name, curve in curves.items():
         curve[-1] = values[_FINAL + name]
-    audit = None if values["audit"] is None else KeptAudit.from_dict(json.loads(values["audit"]))
     best = values["best_mean"]
-    return KeptRun(t, curves, math.nan if best is None else float(best), str(values["digest"]), audit)
+    return KeptRun(t, curves, math.nan if best is None else float(best), str(values["digest"]))
 
 
 def read_traces(

@@ -113,7 +113,6 @@ def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_pa
     _, out, _ = call("ranking", tmp_path / "alone")
     assert "1 environment, 1 agent; a place needs a rival" in out
     assert "one first" not in out
-    check_error(call("ranking", tmp_path / "r", "--valid", "--by", "simple_regret"), "--valid: expected no --by")
 
 
 def test_where_an_extra_of_a_board_s_own_agent_is_missing_the_way_around_is_said(

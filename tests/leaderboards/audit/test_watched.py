@@ -62,18 +62,6 @@ def test_it_audits_as_the_replay_does_and_changes_no_run(tmp_path: Path, capsys:
     capsys.readouterr()
 
 
-def test_whether_the_regret_bound_held_is_recorded() -> None:
-    env = Ref("GPBandit/RKHS-v0", {"n_arms": 30})
-    played = Ref("GP-UCB"), Ref("GP-UCB", {"width": "dmm-slack"}), Ref("Uniform")
-    theory, slack, uniform = (
-        audit_run(RunSpec(env=env, agent=agent, repetition=0, horizon=25)).facts for agent in played
-    )
-    assert theory.regret_bound is not None
-    assert theory.regret_held is True
-    assert (slack.regret_bound, slack.regret_held) == (None, None)
-    assert (uniform.regret_bound, uniform.regret_held) == (None, None)
-
-
 def test_informative_is_the_share_of_bands_narrower_than_the_range() -> None:
     f = np.array([0.0, 1.0, 2.0, 0.5])
     assert informative((f, np.array([0.5, 0.99, 1.0, 3.0])), f) == 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from markupsafe import Markup
 
 import leaderboards
+from leaderboards.audit.bands import study
 from leaderboards.publish import front as front_page
 from leaderboards.publish.boards import Board
 from leaderboards.publish.front import build_front
@@ -141,6 +143,20 @@ def test_every_link_of_a_site_leads_somewhere_and_every_page_is_reached(own: Boa
     }
     for path in pages:
         assert front in {(path.parent / link).resolve() for link in pages[path].links}, f"no way back from {path.name}"
+
+
+@pytest.mark.slow
+def test_the_front_page_leads_to_bands_and_choices(own: Board, tmp_path: Path) -> None:
+    text = build_front(tmp_path / "site").read_text()
+    bands = study()
+    assert f'<a href="guarantees.html">{bands.sentence}</a>' in html.unescape(text)
+    page = html.unescape((tmp_path / "site" / "guarantees.html").read_text())
+    assert f"{bands.sentence}." in page
+    assert f"{bands.controls[0]} of {bands.controls[1]} controls" in page
+    for row in bands.bands:
+        assert re.search(f">{re.escape(row.band)}</th><td>{row.verdict}<", page), row
+    for rule in bands.choices["known"]:
+        assert f">{rule.rule}</th>" in page
 
 
 @pytest.mark.slow
