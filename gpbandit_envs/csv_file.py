@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-_EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
+EMPTY = ["", "nan", "NaN"]  # all else is text: "None" may well be the name of a ligand
 _LINES = 20  # of which each has the same marks where columns are separated by them
 
 
@@ -51,7 +51,7 @@ def read_csv(content: bytes, file: str, argument: str = "file", words: Collectio
             encoding="utf-8-sig",
             skipinitialspace=True,
             keep_default_na=False,
-            na_values=_EMPTY,
+            na_values=EMPTY,
             index_col=False,
             **kwargs,
         )

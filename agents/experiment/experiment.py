@@ -7,7 +7,7 @@ next, in the order chosen, while a person tells points in any order, withdraws s
 Beside this file: `setup`, what an experiment begins with; `parameters`, `constraints` and `candidates`, what can be
 tried; `region`, what constraints leave of ranges, drawn from by `polytope` and searched by `feasible`; `goals`, what is
 wanted; `several` and `hypervolume`, the choice where there are several outcomes; `history`, what was tried and what
-came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved.
+came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved; `sheets`, plates as tables.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
 from agents.experiment.several import SeveralOutcomes
+from agents.experiment.sheets import Plate, read_sheet, rows_of
 from agents.learned.base import LearnedAgent
-from gpbandit_envs.arguments import as_count, as_truth, as_word, did_you_mean
+from gpbandit_envs.arguments import as_count, as_truth, as_word, did_you_mean, shown
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.gp.threads import one_blas_thread
@@ -86,8 +87,9 @@ class Experiment:
             kernel and noise from the outcomes, on tables and ranges, and takes batches.
         outcome: Name of the outcome, for tables and plots. Of several outcomes a dict with what is wanted of each:
             `"max"`, `"min"`, a limit such as `"<= 40"` that has to be kept, or both, as in `("min", "<= 40")`: then
-            only what is beyond the limit is worth anything. With several that have a direction, `ask` proposes the
-            point of largest expected hypervolume improvement, times the probability that limits are kept.
+            only what is beyond the limit is worth anything. Or two limits, as in `(">= 6", "<= 8")`; or a target, as in
+            `"target 7.2"`: then the distance from it is learnt and minimised. With several that have a direction, `ask`
+            proposes the point of largest expected hypervolume improvement, times the probability that limits are kept.
         minimise: Whether small outcomes are good, of a single outcome.
         constraints: Of ranges, a list of what has to hold between parameters: texts such as `"a + b <= 1"` or tuples
             such as `({"a": 1, "b": 1}, "<=", 1)`, see `agents.constraint`; `agents.mixture("a", "b", "c")` for
@@ -209,9 +211,9 @@ class Experiment:
     def ask(self, *, fixed: Mapping[str, Any] | None = None) -> Point: ...
 
     @overload
-    def ask(self, n: int, *, fixed: Mapping[str, Any] | None = None) -> list[Point]: ...
+    def ask(self, n: int, *, fixed: Mapping[str, Any] | None = None) -> Plate: ...
 
-    def ask(self, n: int | None = None, *, fixed: Mapping[str, Any] | None = None) -> Point | list[Point]:
+    def ask(self, n: int | None = None, *, fixed: Mapping[str, Any] | None = None) -> Point | Plate:
         """The point to try next, or a batch.
 
         Args:
@@ -220,7 +222,7 @@ class Experiment:
             fixed: Values that some parameters are held at, such as `{"base": "KOAc"}`: what is on the shelf today.
 
         Returns:
-            A dict; for a batch a list of dicts.
+            A dict; for a batch a list of dicts, whose `to_csv(path)` and `to_excel(path)` write a table to fill in.
 
         Raises:
             ValueError: if `n` is no integer >= 1, a fixed value is none of its parameter's, no candidate is left, or
@@ -233,7 +235,7 @@ class Experiment:
         new = self._proposals(agent, count, held)
         self._agent, self._worst = agent, self._worst_told()
         self._history.ask(new, held)
-        points = [dict(each.point) for each in new]
+        points = Plate((dict(each.point) for each in new), self.outcomes)
         return points[0] if n is None else points
 
     def _held(self, fixed: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -366,24 +368,52 @@ class Experiment:
     # Telling.
 
     def tell(
-        self, point: Mapping[str, Any], outcome: float | Mapping[str, float] | None = None, *, failed: bool = False
+        self,
+        point: Mapping[str, Any] | str | Path | pd.DataFrame,
+        outcome: float | Mapping[str, float] | None = None,
+        *,
+        failed: bool = False,
+        correct: bool = False,
     ) -> None:
-        """Say what came of a point, asked or not.
+        """Say what came of a point, asked or not, or of all points of a table.
+
+        On ranges a point that is told stands for an open one where numbers differ by a thousandth of their ranges at
+        most: so it was weighed. The evaluation then is of the point that was told.
 
         Args:
-            point: A dict with a value for every parameter.
+            point: A dict with a value for every parameter. Or a table, such as `ask(n).to_excel(path)` writes: the path
+                of a .csv or .xlsx file, or a DataFrame. Rows without an outcome are not there yet; "failed" in a column
+                `status` says that there will be none. A warning names columns that are left out. What was told
+                already, and is the same, is no news. If a row is wrong, nothing is told.
             outcome: What came of it, a finite number; of several outcomes a dict with a number for each. Where some are
                 measured later, those that are there: the point stays open until the last one is told.
             failed: Whether the evaluation gave no outcome; `outcome` is then left out.
+            correct: Whether this takes the place of what was told of the point before. The policy learns all anew.
 
         Raises:
-            TypeError: if the point is no dict, there are several outcomes and `outcome` is none, or `failed` is no
-                truth value.
+            TypeError: if the point is neither, there are several outcomes and `outcome` is none, or `failed` or
+                `correct` is no truth value.
             ValueError: if the point is out of range, breaks a constraint by more than a thousandth of the largest term
-                of its sum, or was told already, or an outcome is no
+                of its sum, or was told already and not `correct`, or not told and `correct`, or an outcome is no
                 finite number.
+            ImportError: if the file is one of Excel and openpyxl is not installed (extra `excel`).
         """
-        self._history.tell(point, outcome, failed)
+        if isinstance(point, Mapping):
+            self._history.tell(point, outcome, failed, correct)
+            return
+        given: Any = point
+        if not hasattr(given, "columns") and not isinstance(given, (str, Path)):
+            expected = f"a dict with {', '.join(self._choices.names)}, a DataFrame or the path of a .csv or .xlsx file"
+            raise TypeError(f"point: expected {expected}, got {shown(point)}")
+        if outcome is not None or failed:
+            raise ValueError("outcome, failed: expected none beside a table, which says what came of each point")
+        parameters = {each.name: each for each in self._choices.parameters.all}
+        words = [name for name, each in parameters.items() if all(isinstance(label, str) for label in each.labels)]
+        words = [name for name in words if parameters[name].labels]
+        frame = read_sheet(point, self._choices.names, words, self.outcomes)
+        told = copy.deepcopy(self._history, {id(self._choices): self._choices})
+        told.tell_rows(rows_of(frame, self._choices.names), as_truth("correct", correct))
+        self._history = told
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
         """Say that an open point will not be tried; it may be proposed again.
@@ -402,8 +432,8 @@ class Experiment:
         failed = [i for i, each in enumerate(own) if each.status == "failed"]
         for i in failed:
             own[i].counts_as = worst
-        if worst != self._worst and set(failed) - set(told):
-            # Failures that it knows count as another number now, which no policy can be told: it begins again.
+        if self._history.corrected or (worst != self._worst and set(failed) - set(told)):
+            # What it knows counts as another number now, which no policy can be told: it begins again.
             agent = self._begun(again=True)
             told = [i for i, each in enumerate(own) if each.status in ("done", "failed")]
         else:
@@ -417,7 +447,10 @@ class Experiment:
         done = [each.outcomes for each in self._history.all if each.outcomes is not None]
         if self.on_failure != "worst" or not done:
             return None
-        return {goal.name: min((each[goal.name] for each in done), key=lambda y: goal.sign * y) for goal in self.goals}
+        return {
+            goal.name: min((each[goal.name] for each in done), key=lambda y, goal=goal: goal.sign * goal.measure(y))  # type: ignore[misc]
+            for goal in self.goals
+        }
 
     def _feedback(self, told: Sequence[tuple[int, Evaluation]], goal: Goal) -> Feedback:
         failed = np.array([each.numbers is None for _, each in told])
@@ -432,9 +465,9 @@ class Experiment:
         return Pending(np.array([i for i, _ in open_]), np.array([action for _, action in open_]))
 
     @property
-    def open(self) -> list[Point]:
+    def open(self) -> Plate:
         """The points that have been asked and not told, oldest first."""
-        return [dict(each.point) for each in self._history.open]
+        return Plate((dict(each.point) for each in self._history.open), self.outcomes)
 
     def best(self) -> tuple[Point, Any]:
         """The evaluated point of best outcome, averaged over its repeats, and that outcome.
@@ -642,7 +675,9 @@ class Experiment:
         front = self.pareto()
         if front.empty:
             raise ValueError("point: expected one to draw through, since none that was told keeps to all limits yet")
-        Y = np.column_stack([goal.sign * front[goal.name] for goal in self.goals if goal.direction is not None])
+        Y = np.column_stack(
+            [goal.sign * goal.measure(front[goal.name]) for goal in self.goals if goal.direction is not None]
+        )
         extent = np.ptp(Y, axis=0)
         shares = (Y - Y.min(axis=0)) / np.where(extent > 0, extent, 1.0)  # of what it dominates, in each outcome
         return points_in(front, self._choices.names)[int(np.argmax(shares.prod(axis=1)))]
@@ -675,7 +710,7 @@ class Experiment:
             raise ValueError(f"path: expected a file, got the folder {str(path)!r}")
         overwrite = as_truth("overwrite", overwrite)
         first = self.goals[0]
-        if len(self.goals) == 1 and first.limit is None:
+        if len(self.goals) == 1 and first.limit is None and first.target is None:
             goals: dict[str, Any] = {"outcome": first.name, "minimise": first.direction == "min"}
         else:
             goals = {"outcome": {goal.name: goal.to_spec() for goal in self.goals}, "minimise": False}

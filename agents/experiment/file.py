@@ -18,15 +18,18 @@ from gpbandit_envs.version import __version__
 Event = dict[str, Any]
 """`{"ask": points}`, with `"fixed"` values where there were any; `{"tell": number, "outcome": y}`, where `y` is a dict
 if there are several outcomes, or `{"tell": number, "failed": True}`, each with its `"point"` where that had not been
-asked; or `{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left out."""
+asked, or was weighed so, and with `"correct"` where it takes the place of what was told before; or
+`{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left out."""
 
-_KEYS = {"ask": ("fixed",), "tell": ("outcome", "failed", "point"), "withdraw": ()}
+_KEYS = {"ask": ("fixed",), "tell": ("outcome", "failed", "point", "correct"), "withdraw": ()}
 _FORMAT = "gpbandit-envs experiment"
 _SETUP = {
     *("parameters", "candidates", "log", "agent", "outcome", "minimise", "seed", "repeats", "on_failure"),
     *("horizon", "kernel", "noise_std", "prior_mean", "data"),
 }
-_SCHEMAS = (1, 2)  # 2 where there are constraints, goals or fixed values, of which 1 knows nothing
+_SCHEMAS = (1, 2, 3)
+# 2 where there are constraints, goals or fixed values, of which 1 knows nothing; 3 with targets, two limits, and points
+# that were corrected or weighed.
 
 
 def write(
@@ -54,7 +57,7 @@ def write(
         given["log"] = list(choices.log)
     content = {
         "format": _FORMAT,
-        "schema": _SCHEMAS[new],
+        "schema": 3 if _is_newest(setup["outcome"], events) else _SCHEMAS[new],
         "written_by": __version__,
         "setup": {**given, **setup},
         "events": events,
@@ -69,6 +72,18 @@ def write(
         with written_whole(path) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
     return path
+
+
+def _is_newest(outcome: Any, events: list[Event]) -> bool:
+    """Whether only the last schema has what is to be written."""
+    goals, n = outcome.values() if isinstance(outcome, dict) else (), 0
+    found = any(
+        goal[1:] and goal[1].startswith("<=") if isinstance(goal, list) else "target" in str(goal) for goal in goals
+    )
+    for event in events:
+        found = found or "correct" in event or ("point" in event and event["tell"] < n)
+        n += len(event.get("ask", ())) + ("point" in event)
+    return found
 
 
 def refuse_loss(path: Path, events: list[Event]) -> None:

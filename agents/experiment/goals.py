@@ -1,4 +1,4 @@
-"""What is wanted of each outcome: a direction, a limit, or both."""
+"""What is wanted of each outcome: a direction, a target, limits, or a direction and a limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from gpbandit_envs.arguments import as_text, shown
 
 _BOTH: tuple[Literal["max", "min"], ...] = ("max", "min")
 _DIRECTIONS = {f"{word}{end}": word for word in _BOTH for end in ("", "imise", "imize")}
-_EXPECTED = "expected 'max', 'min', a limit such as '<= 40', or both, as in ('min', '<= 40')"
+_EXPECTED = (
+    "expected 'max', 'min', a limit such as '<= 40', or both, as in ('min', '<= 40'), two limits, or 'target 7.2'"
+)
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,28 @@ class Goal:
         direction: `"max"` or `"min"`; None if a limit is all that matters.
         limit: `"<="` or `">="` and the number; None for none. That of an outcome with a direction is on the side of bad
             outcomes: it is what has to be reached before more is worth anything.
+        most: The upper one of two limits, of which `limit` is the lower.
+        target: What the outcome is to be close to: the distance from it is what is minimised, and what policies learn.
     """
 
     name: str
     direction: Literal["max", "min"] | None = "max"
     limit: tuple[str, float] | None = None
+    most: float = math.inf
+    target: float | None = None
+
+    def measure(self, outcome: Any) -> Any:
+        """What `sign` is about: the outcome, or its distance from the target."""
+        return outcome if self.target is None else abs(outcome - self.target)
+
+    @property
+    def measured(self) -> str:
+        """What `measure` is called."""
+        return self.name if self.target is None else f"distance of {self.name} from {self.target:g}"
 
     @property
     def sign(self) -> float:
-        """1 where large outcomes are good, -1 where small ones are."""
+        """1 where large outcomes are good, -1 where small ones, or distances, are."""
         if self.direction is not None:
             return 1.0 if self.direction == "max" else -1.0
         return 1.0 if self.limit is not None and self.limit[0] == ">=" else -1.0
@@ -43,16 +58,24 @@ class Goal:
         """What `sign * outcome` has to be at least; minus infinity for anything."""
         return -math.inf if self.limit is None else self.sign * self.limit[1]
 
-    def met(self, outcome: float) -> bool:
-        """Whether an outcome keeps to the limit."""
-        return self.sign * outcome >= self.least
+    def met(self, outcome: Any) -> Any:
+        """Whether an outcome, or each of an array, keeps to the limits."""
+        return (self.least <= self.sign * outcome) & (self.sign * outcome <= self.most)
 
     def to_spec(self) -> Any:
         """JSON form, which `as_goals` takes."""
+        if self.target is not None:
+            return f"target {self.target!r}"
         limit = None if self.limit is None else f"{self.limit[0]} {self.limit[1]!r}"
+        if math.isfinite(self.most):
+            return [limit, f"<= {self.most!r}"]
         return limit if self.direction is None else self.direction if limit is None else [self.direction, limit]
 
     def __str__(self) -> str:
+        if self.target is not None:
+            return f"{self.name} close to {self.target:g}"
+        if self.limit is not None and math.isfinite(self.most):
+            return f"{self.limit[1]:g} <= {self.name} <= {self.most:g}"
         words = {"max": ["maximise"], "min": ["minimise"], None: []}[self.direction]
         return " ".join([*words, self.name, *(() if self.limit is None else (self.limit[0], f"{self.limit[1]:g}"))])
 
@@ -85,19 +108,26 @@ def as_goals(outcome: Any, *, minimise: bool) -> tuple[Goal, ...]:
 def _goal(name: str, given: Any) -> Goal:
     parts = list(given) if isinstance(given, (tuple, list)) else [given]
     direction: Literal["max", "min"] | None = None
-    limit: tuple[str, float] | None = None
+    limits: dict[str, float] = {}
     for part in parts:
-        match = re.fullmatch(r"\s*(<=|>=)\s*(\S+)\s*", str(part))
+        match = re.fullmatch(r"\s*(<=|>=|target)\s*(\S+)\s*", str(part))
         number = _number(match.group(2)) if match else None
         word = _DIRECTIONS.get(part.strip().lower()) if isinstance(part, str) else None
-        if match and number is not None and limit is None:
-            limit = (match.group(1), number)
+        if match and number is not None and match.group(1) not in limits:
+            limits[match.group(1)] = number
         elif word is not None and direction is None:
             direction = word
         else:
             parts = []
-    if not parts:
+    if not parts or ("target" in limits and len(parts) > 1) or (direction and len(limits) > 1):
         raise ValueError(f"outcome: {name!r}: {_EXPECTED}, got {shown(given)}")
+    if "target" in limits:
+        return Goal(name, "min", target=limits["target"])
+    if len(limits) > 1:
+        if not limits[">="] < limits["<="]:
+            raise ValueError(f"outcome: {name!r}: expected the lower limit below the upper one, got {shown(given)}")
+        return Goal(name, None, (">=", limits[">="]), limits["<="])
+    limit = next(iter(limits.items()), None)
     if direction and limit and limit[0] != {"max": ">=", "min": "<="}[direction]:
         raise ValueError(
             f"outcome: {name!r}: expected a limit on the side of bad outcomes, {'>=' if direction == 'max' else '<='} "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isclose
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from agents.experiment.candidates import Candidates
 from agents.experiment.file import Event
 from agents.experiment.goals import Goal
 from agents.experiment.hypervolume import is_dominated
-from agents.experiment.parameters import Point, is_number, plain
+from agents.experiment.parameters import SAME, Point, is_number, plain
 from agents.experiment.region import Region
 from gpbandit_envs.arguments import LARGEST, as_truth, did_you_mean, shown
 from gpbandit_envs.numerals import hint
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 STATUS = "status"
 """A column of `Experiment.results`."""
 
+_WEIGHED = 1e-3  # of every range, by which what was weighed may miss what was asked
 _ALIKE = 0.8  # likeness of names, see difflib: two letters of five exchanged
 
 Status = Literal["open", "done", "failed", "withdrawn"]
@@ -161,6 +163,14 @@ def outcomes_in(
         yield i, point, outcomes
 
 
+def _says(evaluation: Evaluation, outcomes: Outcomes | None) -> bool:
+    """Whether these outcomes, or None for a failure, have been told of an evaluation, up to the digits of a file."""
+    known = evaluation.outcomes or evaluation.early
+    if outcomes is None:
+        return evaluation.status == "failed"
+    return all(name in known and isclose(known[name], y, rel_tol=SAME) for name, y in outcomes.items())
+
+
 @contextmanager
 def row_named(i: int, table: str = "data") -> Iterator[None]:
     """Name the row of a table in its errors."""
@@ -183,6 +193,7 @@ class History:
         before: Those from before, of which all have an outcome.
         own: Those of the experiment; their places are their numbers.
         untold: Numbers of those that were told since the policy learnt last.
+        corrected: Whether one was corrected since, of which it had learnt.
         events: What happened, in order.
     """
 
@@ -192,6 +203,7 @@ class History:
         self.before: list[Evaluation] = []
         self.own: list[Evaluation] = []
         self.untold: list[int] = []
+        self.corrected = False
         self.events: list[Event] = []
         self._choices, self._repeats = choices, repeats
         self.goals, self._prior_mean = tuple(goals), prior_mean
@@ -231,29 +243,61 @@ class History:
 
     def ask(self, new: Sequence[Evaluation], fixed: Mapping[str, Any]) -> None:
         """These were proposed, with values held fixed or none, by a policy that knows all that has been told."""
-        self.untold = []
+        self.untold, self.corrected = [], False
         for each in new:
             self.own.append(each)
             self._meet(each)
         self.events.append({"ask": [each.point for each in new], **({"fixed": dict(fixed)} if fixed else {})})
 
-    def tell(self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool) -> None:
+    def tell(
+        self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool, correct: bool = False
+    ) -> None:
         """What came of a point; raises as `Experiment.tell`."""
+        correct = as_truth("correct", correct)
         if as_truth("failed", failed) and outcome is not None:
             raise ValueError(f"outcome: expected none with failed=True, got {outcome!r}")
         came: dict[str, Any] = {"failed": True}
         if not failed:
             outcomes = as_outcomes(self._names, outcome, early=True)
             came = {"outcome": outcomes if len(self._names) > 1 else outcomes[self._names[0]]}
-        found = self._find(point)
-        if found is None:
-            self.note({"tell": len(self.own), **came, "point": self.stated(point).point})
-        else:
+        new = self.stated(point)
+        if correct:
+            self.note({"tell": self._told(new), **came, "correct": True})
+            return
+        found = self._find(new)
+        if found is not None:
+            early = {} if failed else {n: y for n, y in self.own[found].early.items() if outcomes.get(n, y) != y}
+            if early:
+                was = ", ".join(f"{name} {y:g}" for name, y in early.items())
+                raise ValueError(f"point: {new.point!r} has been told already ({was}); correct=True replaces it")
             self.note({"tell": found, **came})
+            return
+        found = self._weighed(new)
+        self.note({"tell": len(self.own) if found is None else found, **came, "point": new.point})
+
+    def tell_rows(self, rows: Iterable[tuple[int, Point, Mapping[str, Any] | None]], correct: bool) -> None:
+        """What came of many points, with the numbers of their rows; what was told already, and is the same, is no news.
+
+        With repeats each row stands for another evaluation of its point.
+        """
+        taken: set[int] = set()
+        for i, point, outcomes in rows:
+            with row_named(i, "point"):
+                new = self.stated(point)
+                came = None if outcomes is None else as_outcomes(self._names, outcomes, early=True)
+                known = self.met(new.action, "done", "failed", "open")
+                same = next((place for place, each in known if place not in taken and _says(each, came)), None)
+                if same is not None:
+                    taken.add(same)
+                    continue
+                told = came if came is None or len(self._names) > 1 else came[self._names[0]]
+                again = correct and any(each.status != "open" or each.early for _, each in known)
+                self.tell(point, told, outcomes is None, again)
+                taken.update(place for place, each in self.met(new.action, "done", "failed") if _says(each, came))
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
         """An open point will not be tried; raises as `Experiment.withdraw`."""
-        found = self._find(point)
+        found = self._find(self.stated(point))
         if found is None:
             raise ValueError(f"point: expected one of the {len(self.open)} open points, got {dict(point)!r}")
         self.note({"withdraw": found})
@@ -268,10 +312,12 @@ class History:
         new = self.stated(event["point"]) if "point" in event else None
         if new is not None:
             self._refuse_repeat(new)
-        least, most = (len(self.own), len(self.own)) if new is not None else (0, len(self.own) - 1)
-        fits = type(number) is int and least <= number <= most
-        if not fits or (new is None and self.own[number].status != "open"):
-            expected = [i for i, each in enumerate(self.own) if each.status == "open"] if new is None else [least]
+        correct = event.get("correct") is True
+        statuses = ("open", "done", "failed") if correct else ("open",)
+        expected = [i for i, each in enumerate(self.own) if each.status in statuses]
+        if new is not None:
+            expected = [i for i in expected if self._is_near(new, self.own[i])] + [len(self.own)]
+        if type(number) is not int or number not in expected:
             raise ValueError(f"expected the number of a point that is open, among {expected}, got {number!r}")
         if "withdraw" in event:
             self.own[number].status = "withdrawn"
@@ -280,14 +326,21 @@ class History:
             if failed not in (True, False) or (failed and "outcome" in event):
                 raise ValueError(f"expected an outcome or 'failed': true, got {event!r}")
             outcomes = None if failed else as_outcomes(self._names, event.get("outcome"), early=True)
-            if new is not None:
+            if new is not None and number < len(self.own):  # weighed
+                self.own[number].point, self.own[number].action = new.point, new.action
+                self._meet(self.own[number], number)
+            elif new is not None:
                 self.own.append(new)
                 self._meet(new)
             told = self.own[number]
-            if outcomes is not None:
-                told.early = outcomes = {**told.early, **outcomes}
-            if outcomes is None or len(outcomes) == len(self._names):  # else the others are awaited
-                told.outcomes, told.status = outcomes, "failed" if failed else "done"
+            if told.status != "open":
+                self.corrected = self.corrected or number not in self.untold
+                self.untold = [each for each in self.untold if each != number]
+            told.early = {} if outcomes is None else {**told.early, **outcomes}
+            told.outcomes, told.status = None, "failed" if outcomes is None else "open"
+            if outcomes is not None and len(told.early) == len(self._names):  # else the others are awaited
+                told.outcomes, told.status = told.early, "done"
+            if told.status != "open":
                 self.untold.append(number)
         self.events.append(event)
 
@@ -306,13 +359,42 @@ class History:
         """Which evaluations are of an action."""
         return self._choices.same(action, [each.action for each in evaluations])
 
-    def _find(self, point: Any) -> int | None:
+    def _find(self, new: Evaluation) -> int | None:
         """The number of the oldest open evaluation of a point."""
-        found = self.met(self.stated(point).action, "open")
+        found = self.met(new.action, "open")
         return found[0][0] - len(self.before) if found else None
 
-    def _meet(self, new: Evaluation) -> None:
-        place = len(self.before) + len(self.own) - 1
+    def _weighed(self, new: Evaluation) -> int | None:
+        """The number of the only open evaluation that a point is near, and that was weighed so."""
+        near = [i for i, each in enumerate(self.own) if each.status == "open" and self._is_near(new, each)]
+        return near[0] if len(near) == 1 and not self.met(new.action, "done", "failed") else None
+
+    def _is_near(self, new: Evaluation, asked: Evaluation) -> bool:
+        """Whether numbers of ranges differ by a thousandth of these at most, and all else is the same."""
+        if isinstance(self._choices, Candidates):
+            return False
+        levels = [each.name for each in self._choices.parameters.all if each.dimension.levels is not None]
+        same = all(new.point[name] == asked.point[name] for name in levels)
+        return same and bool(np.abs(np.asarray(new.action) - asked.action).max() <= _WEIGHED)
+
+    def _told(self, new: Evaluation) -> int:
+        """The number of the evaluation of a point of which something was told, to be corrected."""
+        found = [
+            pair for pair in self.met(new.action, "open", "done", "failed") if pair[1].status != "open" or pair[1].early
+        ]
+        before = [place for place, each in found if place < len(self.before)]
+        if before:
+            raise ValueError(
+                f"correct: {new.point!r} is in row {before[0]} of the data given at the start; mend it there, and give "
+                "results() as data= of a new experiment"
+            )
+        if len(found) != 1:
+            told = f"in rows {', '.join(str(place) for place, _ in found)} of results()" if found else "not at all"
+            raise ValueError(f"correct: expected a point that has been told once, got {new.point!r}, told {told}")
+        return found[0][0] - len(self.before)
+
+    def _meet(self, new: Evaluation, number: int | None = None) -> None:
+        place = len(self.before) + (len(self.own) - 1 if number is None else number)
         self._met.setdefault(self._choices.cells(new.action)[0], []).append((place, new))
 
     def met(self, action: Action, *statuses: Status) -> list[tuple[int, Evaluation]]:
@@ -334,7 +416,8 @@ class History:
             if each.outcomes is not None:
                 was = ", ".join(f"{name} {value:g}" for name, value in each.outcomes.items())
             raise ValueError(
-                f"point: {new.point!r} has been told already ({was}); repeats=True allows it twice, as with replicates"
+                f"point: {new.point!r} has been told already ({was}); correct=True replaces it, repeats=True allows it "
+                "twice, as with replicates"
             )
 
     # Numbers.
@@ -342,11 +425,15 @@ class History:
     def reward(self, evaluation: Evaluation, goal: Goal) -> float:
         """What the policy learns of an evaluation that has numbers: larger is better, and 0 is to be expected."""
         assert evaluation.numbers is not None
-        return goal.sign * (evaluation.numbers[goal.name] - self._prior_mean)
+        return goal.sign * (goal.measure(evaluation.numbers[goal.name]) - self._expected(goal))
 
     def in_units(self, rewards: np.ndarray, goal: Goal) -> np.ndarray:
-        """Rewards in the unit of the outcome."""
-        return goal.sign * rewards + self._prior_mean
+        """Rewards in the unit of the outcome, or distances from its target."""
+        return goal.sign * rewards + self._expected(goal)
+
+    def _expected(self, goal: Goal) -> float:
+        """What to expect of `Goal.measure`."""
+        return self._prior_mean if goal.target is None else 0.0
 
     def points(self, evaluations: Sequence[Evaluation]) -> list[int]:
         """The number of the point of each evaluation, counted in the order in which points are first met."""
@@ -392,7 +479,7 @@ class History:
             limits = ", ".join(str(goal) for goal in self.goals if goal.limit is not None)
             raise ValueError(f"best: expected an evaluation that keeps to {limits}, got none among {len(found)}")
         goal = objectives[0]
-        point, outcomes, _ = max(kept, key=lambda each: goal.sign * each[1][goal.name])
+        point, outcomes, _ = max(kept, key=lambda each: goal.sign * goal.measure(each[1][goal.name]))
         return point, outcomes
 
     def front(self) -> pd.DataFrame:
@@ -401,7 +488,7 @@ class History:
 
         kept = [each for each in self.averages() if all(goal.met(each[1][goal.name]) for goal in self.goals)]
         objectives = [goal for goal in self.goals if goal.direction is not None]
-        Y = np.array([[goal.sign * outcomes[goal.name] for goal in objectives] for _, outcomes, _ in kept])
+        Y = np.array([[goal.sign * goal.measure(each[goal.name]) for goal in objectives] for _, each, _ in kept])
         best = np.flatnonzero(~is_dominated(Y)) if len(kept) else np.zeros(0, int)
         order = sorted(best.tolist(), key=lambda i: tuple(-Y[i]))
         rows = [{**kept[i][0], **kept[i][1]} for i in order]
@@ -412,17 +499,16 @@ class History:
         """Of each outcome with a direction, what `best` would have said after each evaluation that has outcomes."""
         done = [each for each in self.all if each.outcomes is not None]
         Y = np.array([[each.outcomes[name] for name in self._names] for each in done if each.outcomes is not None])
-        signs, least = np.array([goal.sign for goal in self.goals]), np.array([goal.least for goal in self.goals])
         sums, counts = np.zeros((len(done), len(self.goals))), np.zeros((len(done), 1))
         best = np.full((len(done), len(self.goals)), np.nan)
         for i, point in enumerate(self.points(done)):
             sums[point] += Y[i]
             counts[point] += 1
             seen = counts[:, 0] > 0
-            means = signs * sums[seen] / counts[seen]
-            kept = (means >= least).all(axis=1)
-            if kept.any():
-                best[i] = signs * means[kept].max(axis=0)
+            means = sums[seen] / counts[seen]
+            kept = means[np.all([goal.met(y) for goal, y in zip(self.goals, means.T, strict=True)], axis=0)]
+            for j, goal in enumerate(self.goals if len(kept) else ()):
+                best[i, j] = kept[np.argmax(goal.sign * goal.measure(kept[:, j])), j]
         return {goal.name: best[:, j] for j, goal in enumerate(self.goals) if goal.direction is not None}
 
     def table(self) -> pd.DataFrame:

@@ -95,6 +95,7 @@ class LogHypervolumeImprovement:
         lower: Lower corners of the boxes; see `boxes_above`.
         upper: Upper corners.
         least: Limits of the others, turned as they are.
+        most: Their upper limits, infinite where there is none.
 
     Reference: Emmerich, Deutz and Klinkenberg (2011), Hypervolume-based expected improvement: monotonicity properties
     and exact computation; Yang et al. (2019), Efficient computation of expected hypervolume improvement using box
@@ -106,6 +107,7 @@ class LogHypervolumeImprovement:
     lower: Float[np.ndarray, "b m"]
     upper: Float[np.ndarray, "b m"]
     least: Float[np.ndarray, " c"]
+    most: Float[np.ndarray, " c"] | float = np.inf
 
     def __call__(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         """Values at `X`."""
@@ -153,12 +155,27 @@ class LogHypervolumeImprovement:
             for out, found in zip((by_mean, by_sd), _GAIN.slopes(d.ravel(), s.ravel()), strict=True):
                 slope = _with_infinity(found.reshape(d.shape), 0.0)
                 out[:, j] = (share * (slope[:, low] - ratio * slope[:, high]) / (1 - ratio)).sum(axis=1)
-        z = (mu[:, m:] - self.least) / sd[:, m:]
-        log_kept = log_ndtr(z)
-        near = np.maximum(z, -_FAR)
-        slope = np.where(z < -_FAR, -z, np.exp(-0.5 * near * near - log_ndtr(near)) / sqrt(2 * pi))
-        by_mean[:, m:], by_sd[:, m:] = slope / sd[:, m:], -slope * z / sd[:, m:]
+        z, over = (mu[:, m:] - self.least) / sd[:, m:], (mu[:, m:] - self.most) / sd[:, m:]
+        log_kept, near = _log_between(z, over), _log_between(np.maximum(z, -_FAR), np.minimum(over, _FAR))
+        low = np.where(z < -_FAR, -z, _density(np.maximum(z, -_FAR), near))
+        high = np.where(over > _FAR, over, _density(np.minimum(over, _FAR), near))
+        by_mean[:, m:], limited = (low - high) / sd[:, m:], np.where(np.isfinite(over), over, 0.0)
+        by_sd[:, m:] = (high * limited - low * z) / sd[:, m:]
         return volume + log_kept.sum(axis=1), by_mean, by_sd
+
+
+def _log_between(z: Float[np.ndarray, "n c"], over: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    """`log(Phi(z) - Phi(over))`, on the side where both are small."""
+    turned = z + over > 0
+    large, small = (log_ndtr(np.where(turned, -a, b)) for a, b in ((over, z), (z, over)))
+    between: np.ndarray = large + np.log(-np.expm1(np.minimum(small - large, -np.finfo(float).eps)))
+    return between
+
+
+def _density(z: Float[np.ndarray, "n c"], log_kept: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    """The standard normal density at `z` in `exp(log_kept)`."""
+    ratio: np.ndarray = np.exp(-0.5 * z * z - log_kept) / sqrt(2 * pi)
+    return ratio
 
 
 def _with_infinity(each: Float[np.ndarray, "n e"], beyond: float) -> Float[np.ndarray, "n e1"]:

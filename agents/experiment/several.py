@@ -44,7 +44,9 @@ class SeveralOutcomes:
         # Those with a direction first, as `LogHypervolumeImprovement` has them.
         self._order = sorted(range(len(goals)), key=lambda j: goals[j].direction is None)
         self._n_objectives = sum(goal.direction is not None for goal in goals)
-        self._least = np.array([goals[j].least - goals[j].sign * prior_mean for j in self._order])
+        shift = np.array([0.0 if goals[j].target is not None else goals[j].sign * prior_mean for j in self._order])
+        self._least = np.array([goals[j].least for j in self._order]) - shift
+        self._most = np.array([goals[j].most for j in self._order]) - shift
 
     def offer(self, arms: Int[np.ndarray, " k"]) -> None:
         """Until the next call select among these arms."""
@@ -85,7 +87,8 @@ class SeveralOutcomes:
         reference = reference_of(Y, self._least[: self._n_objectives])
         lower, upper = boxes_above(Y[kept], reference)
         models = [self._with_open(self.parts[j], open_) for j in self._order]
-        return LogHypervolumeImprovement(models, lower, upper, self._least[self._n_objectives :])
+        least, most = self._least[self._n_objectives :], self._most[self._n_objectives :]
+        return LogHypervolumeImprovement(models, lower, upper, least, most)
 
     def _known(self, open_: Actions) -> Actions:
         return np.concatenate([self.parts[0].actions, open_])
@@ -94,7 +97,7 @@ class SeveralOutcomes:
         """Posterior means of all outcomes at evaluated and open points, and which of these keep to all limits."""
         X = self.parts[0].space.coordinates(self._known(open_))
         Y = np.column_stack([self.parts[j].posterior.at(X)[0] for j in self._order])
-        return Y, np.all(self._least <= Y, axis=1)
+        return Y, np.all((self._least <= Y) & (self._most >= Y), axis=1)
 
     def _front(self, open_: Actions) -> Float[np.ndarray, "k d"]:
         """The points of the front; if none keeps to the limits, all points."""

@@ -564,10 +564,10 @@ class TestFiles:
             ("{", "expected a file written by Experiment.save"),
             ('{"format": "another"}', "expected a file written by Experiment.save"),
             (
-                '{"format": "gpbandit-envs experiment", "schema": 3}',
-                "expected schema 1 or 2, got 3; .* is too old for it",
+                '{"format": "gpbandit-envs experiment", "schema": 4}',
+                "expected schema 1 or 2 or 3, got 4; .* is too old for it",
             ),
-            ('{"format": "gpbandit-envs experiment"}', "expected schema 1 or 2, got None$"),
+            ('{"format": "gpbandit-envs experiment"}', "expected schema 1 or 2 or 3, got None$"),
         ],
     )
     def test_other_files_are_refused(self, text: str, message: str, tmp_path: Path) -> None:
@@ -633,7 +633,7 @@ def test_tellings_that_are_refused() -> None:
     with pytest.raises(TypeError, match=r"point: expected a dict with temperature, rate, .*, got \[50"):
         lab.tell(list(POINT.values()), 3.0)  # type: ignore[arg-type]
     lab.tell(POINT, 3.0)
-    with pytest.raises(ValueError, match=r"point: .* has been told already \(yield 3\); repeats=True allows it twice"):
+    with pytest.raises(ValueError, match=r"point: .* has been told already \(yield 3\); correct=True replaces it"):
         lab.tell(POINT, 3.0)
     with pytest.raises(ValueError, match="n: expected an integer >= 1, got 0"):
         lab.ask(0)

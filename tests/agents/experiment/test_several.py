@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import agents
 from agents import Experiment
@@ -64,6 +65,9 @@ class TestGoals:
             ({"y": "max", "c": "<= forty"}, ValueError, "got '<= forty'"),
             ({"y": "max", "c": 40}, ValueError, "outcome: 'c': expected 'max', 'min', a limit"),
             ({"y": ("max", "<= 40")}, ValueError, "expected a limit on the side of bad outcomes, >= with 'max'"),
+            ({"y": ("target 3", "<= 5")}, ValueError, "or 'target 7.2', got ('target 3', '<= 5')"),
+            ({"y": "max", "c": (">= 5", "<= 5")}, ValueError, "'c': expected the lower limit below the upper one"),
+            ({"y": "max", "c": ("min", "<= 5", ">= 3")}, ValueError, "outcome: 'c': expected 'max', 'min', a limit"),
             ({"c": "<= 40"}, ValueError, "outcome: expected at least one outcome with 'max' or 'min'"),
             ({}, ValueError, "outcome: expected at least one outcome with 'max' or 'min'"),
         ],
@@ -79,6 +83,55 @@ class TestGoals:
     def test_only_policies_that_learn_the_kernel(self) -> None:
         with pytest.raises(ValueError, match="agent: 'Random' plays for a single outcome without limit; 'MAP-BUCB'"):
             Experiment(RANGES, "Random", outcome=GOALS)
+
+
+class TestTargetsAndTwoLimits:
+    def test_a_target_is_a_distance_to_make_small(self, tmp_path: Path) -> None:
+        lab = Experiment({"a": (0, 1)}, QUICK, outcome={"pH": "target 7"}, prior_mean=5.0)
+        for a, pH in ((0.1, 4.0), (0.4, 6.5), (0.5, 7.25), (0.9, 9.0), (0.7, 8.0)):
+            lab.tell({"a": a}, pH)
+        assert str(lab.goals[0]) == "pH close to 7"
+        assert lab.best() == ({"a": 0.5}, 7.25)
+        assert lab.recommend()["a"] == 0.5
+        assert lab.pareto()["pH"].tolist() == [7.25]
+        assert lab.predict({"a": 0.1})["mean"][0] == pytest.approx(3.0, abs=0.3)
+        assert lab.check().predictions["outcome"].tolist() == [3.0, 0.5, 0.25, 2.0, 1.0]
+        drawn = next(trace for trace in lab.plot().data if trace.name == "best so far").y
+        assert drawn.tolist() == [4.0, 6.5, 7.25, 7.25, 7.25]
+        again = Experiment.load(lab.save(tmp_path / "lab.json"))
+        assert again.goals == lab.goals
+        assert again.ask() == lab.ask()
+        assert 0.4 < lab.open[0]["a"] < 0.6
+
+    def test_two_limits_are_kept_and_neither_side_is_preferred(self, tmp_path: Path) -> None:
+        goals = {"y": "max", "c": (">= 4", "<= 5")}
+        lab = Experiment({"a": (0, 1)}, QUICK, outcome=goals)
+        for a in np.linspace(0, 1, 9).tolist():
+            lab.tell({"a": a}, {"y": a, "c": 10 * a})
+        assert str(lab.goals[1]) == "4 <= c <= 5"
+        assert lab.best()[0] == {"a": 0.5}
+        assert all(0.35 < point["a"] < 0.55 for point in lab.ask(3))
+        assert Experiment.load(lab.save(tmp_path / "lab.json")).goals == lab.goals
+        assert json.loads((tmp_path / "lab.json").read_text())["schema"] == 3
+
+    @pytest.mark.parametrize("most", [0.9, 0.5, 1e5])
+    def test_the_probability_is_that_of_both_and_has_its_slope(self, most: float) -> None:
+        high = np.array([[np.inf]])
+        X = np.random.default_rng(0).random((6, 2)) * 2
+        edges = [np.array([0.3]), np.array([most])]
+        lower = LogHypervolumeImprovement([_Known(0), _Known(1)], np.array([[0.5]]), high, *edges)
+        without = LogHypervolumeImprovement([_Known(0)], np.array([[0.5]]), high, np.zeros(0))
+        mean, sd = X[:, 1] ** 2, 0.1 + 0.2 * X[:, 1]
+        kept = norm.cdf((most - mean) / sd) - norm.cdf((0.3 - mean) / sd)
+        np.testing.assert_allclose(np.exp(lower(X) - without(X)), kept, rtol=1e-6)
+        value, gradient = lower.with_gradient(X)
+        for j in range(2):
+            step = 1e-6 * np.eye(2)[j]
+            np.testing.assert_allclose(gradient[:, j], (lower(X + step) - lower(X - step)) / 2e-6, rtol=1e-4, atol=1e-6)
+        far, slope = lower.with_gradient(np.array([[1.0, 1e6], [1.0, 0.0]]))
+        assert np.isfinite(far).all()
+        assert np.isfinite(slope).all()
+        assert value.shape == (6,)
 
 
 class _Known:

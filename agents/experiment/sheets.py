@@ -1,0 +1,151 @@
+"""Plates as tables: points to try are written to a file, and read again with what came of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.experiment.candidates import Table, as_frame
+from agents.experiment.history import STATUS, has_outcomes, row_named
+from agents.experiment.parameters import Point, plain
+from gpbandit_envs.atomic import written_whole
+from gpbandit_envs.csv_file import EMPTY, read_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_EXCEL = (".xlsx", ".xlsm")
+
+
+class Plate(list[Point]):
+    """Points to try: a list of dicts, which can be written as a table with columns to fill in.
+
+    The table has a column for each parameter, an empty one for each outcome, and `status`, which is "open"; "failed" in
+    its place says that an evaluation gave no outcome. `Experiment.tell` takes the file.
+    """
+
+    def __init__(self, points: Iterable[Point], outcomes: Sequence[str]) -> None:
+        super().__init__(points)
+        self._outcomes = tuple(outcomes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table."""
+        import pandas as pd
+
+        return pd.DataFrame([{**point, **dict.fromkeys(self._outcomes), STATUS: "open"} for point in self])
+
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the table as UTF-8 text, columns separated by commas, with the mark by which Excel knows it.
+
+        Raises:
+            FileExistsError: if there is such a file, in which outcomes may have been filled in, and not `overwrite`.
+        """
+        return self._written(path, overwrite, lambda to: self.to_frame().to_csv(to, index=False, encoding="utf-8-sig"))
+
+    def to_excel(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the table as the only sheet of an .xlsx file; raises as `to_csv`.
+
+        Raises:
+            ImportError: if openpyxl is not installed (extra `excel`).
+            ValueError: if the file's name ends otherwise.
+        """
+        import_openpyxl()
+        if Path(path).suffix.lower() != ".xlsx":
+            raise ValueError(f"path: expected a name that ends with .xlsx, got {str(path)!r}")
+        return self._written(path, overwrite, lambda to: self.to_frame().to_excel(to, index=False, engine="openpyxl"))
+
+    def _written(self, path: str | Path, overwrite: bool, write: Any) -> Path:
+        path = Path(path)
+        if path.exists() and not overwrite:
+            raise FileExistsError(
+                f"path: expected a new file, got {str(path)!r}, in which outcomes may be; overwrite=True replaces it"
+            )
+        with written_whole(path) as temporary, temporary.open("wb") as to:
+            write(to)
+        return path
+
+
+def import_openpyxl() -> None:
+    """Raise ImportError where openpyxl is not installed."""
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError as error:
+        raise ImportError('Excel files need openpyxl: pip install "gpbandit-envs[excel]"') from error
+
+
+def read_sheet(table: Table, names: Sequence[str], words: Collection[str], outcomes: Sequence[str]) -> pd.DataFrame:
+    """The columns of a table that are parameters, outcomes or the status; a warning names the others.
+
+    Args:
+        table: The path of a .csv or .xlsx file, or a DataFrame.
+        names: The parameters, of which all have to be there.
+        words: Those of them that are text.
+        outcomes: The outcomes, of which at least one has to be there.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ImportError: if it is one of Excel and openpyxl is not installed.
+        ValueError: if it is another kind of file, or a column is missing or nearly called so.
+    """
+    where = "point"
+    if isinstance(table, (str, Path)):
+        where = Path(table).name
+        table = _read(Path(table), words)
+    frame = table.rename(columns=str)
+    missing = [name for name in names if name not in frame.columns]
+    there = [name for name in outcomes if has_outcomes(frame, name)]
+    if missing or not there:
+        lacking = f"named {', '.join(missing)}" if missing else "with an outcome"
+        raise ValueError(
+            f"{where}: expected the columns {', '.join([*names, *outcomes])}, got none {lacking} among "
+            f"{', '.join(frame.columns)}"
+        )
+    columns = [*names, *there, *[STATUS] * (STATUS in frame.columns)]
+    others = [name for name in frame.columns if name not in columns and not name.startswith("Unnamed: ")]
+    if others:
+        warnings.warn(
+            f"{where}: {', '.join(map(repr, others))} left out, no parameter and no outcome of the experiment",
+            stacklevel=3,
+        )
+    return as_frame(where, frame[columns])
+
+
+def _read(path: Path, words: Collection[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return read_csv(path.read_bytes(), str(path), "point", words)
+    if suffix not in _EXCEL:
+        raise ValueError(f"point: expected a dict, or a .csv or .xlsx file, got {str(path)!r}; save it as one of these")
+    import_openpyxl()
+    types = dict.fromkeys(words, str)
+    return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=EMPTY, dtype=types)
+
+
+def rows_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[int, Point, Mapping[str, Any] | None]]:
+    """The rows in which something was filled in: number, point, and the outcomes that are there; None if it failed.
+
+    Raises:
+        ValueError: if a row has outcomes and no point, or its status is none, or stands beside outcomes.
+    """
+    import pandas as pd
+
+    for i, row in enumerate(frame.to_dict("records")):
+        known = {str(name): plain(value) for name, value in row.items() if not pd.isna(value)}
+        status = known.pop(STATUS, "open")
+        point = {name: known.pop(name) for name in names if name in known}
+        if not known and status in ("open", "withdrawn"):
+            continue
+        with row_named(i, "point"):
+            if status not in ("open", "withdrawn", "done", "before", "failed"):
+                raise ValueError(f"{STATUS}: expected 'failed' where nothing came of it, or 'open', got {status!r}")
+            if (status == "failed") == bool(known):
+                raise ValueError(f"{STATUS}: expected an outcome or 'failed', got {status!r} beside {known or 'none'}")
+            if len(point) < len(names):
+                raise ValueError(
+                    f"{', '.join(name for name in names if name not in point)}: expected a value, got none"
+                )
+        yield i, point, known or None
