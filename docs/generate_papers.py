@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
-from leaderboards.claims.pages import VERDICTS, authors, horizons, markdown, played
+from leaderboards.claims.pages import VERDICTS, authors, drawn_from, horizons, markdown, played
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
@@ -31,7 +34,15 @@ def _of_paper(values: dict[str, Any], paper: str) -> dict[str, Any]:
     name, claims = values["experiment"], [claim for claim in values["claims"] if claim["paper"] == paper]
     own = EXPERIMENTS[name].paper
     see = "" if own == paper else f"Its settings: [{authors(own)}]({own}.md#{name})."
-    return {**values, "papers": [PAPERS[paper]], "claims": claims, "see": see}
+    drawn = {path: text for path, (text, _) in pictures(name).items()} if own == paper else {}
+    return {**values, "papers": [PAPERS[paper]], "claims": claims, "see": see, "drawn": drawn}
+
+
+def pictures(name: str) -> dict[str, tuple[str, Callable[[], str]]]:
+    """What is said of each figure of an experiment whose curves are kept, and what draws it, by its path."""
+    path = RESULTS / name / "curves.csv"
+    found = drawn_from(name, pd.read_csv(path)) if path.exists() else []
+    return {f"figures/{name}-{i}.svg": one for i, one in enumerate(found, start=1)}
 
 
 def files() -> dict[str, str]:
@@ -61,5 +72,10 @@ def _summary(results: dict[str, dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
+    pages = ROOT / "docs" / "papers"
     for name, text in files().items():
-        (ROOT / "docs" / "papers" / name).write_text(text, encoding="utf-8")
+        (pages / name).write_text(text, encoding="utf-8")
+    for name in EXPERIMENTS:
+        for file, (_, draw) in pictures(name).items():
+            (pages / file).parent.mkdir(exist_ok=True)
+            (pages / file).write_text(draw(), encoding="utf-8")

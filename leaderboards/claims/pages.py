@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
 import jinja2
+import pandas as pd
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked, Verdict
+from leaderboards.claims.drawn import DRAWN
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, Experiment
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.play.suite import load_suite
@@ -217,22 +220,42 @@ def authors(paper: str) -> str:
 
 
 def markdown(made: Sequence[dict[str, Any]], title: str) -> str:
-    """A page of several experiments, from their JSON forms; one whose settings are told elsewhere has `see`."""
+    """A page of several experiments, from their JSON forms.
+
+    One whose settings are told elsewhere has `see`; `drawn` has what is said of each figure, by the path of its file.
+    """
     return _render("claims.md.j2", made=made, title=title)
 
 
+def drawn_from(name: str, curves: pd.DataFrame) -> list[tuple[str, Callable[[], str]]]:
+    """What is said of each figure of an experiment that has curves, and what draws it as SVG."""
+    found: list[tuple[str, Callable[[], str]]] = []
+    for figure in DRAWN.get(name, ()):
+        own = curves[curves["figure"] == figure.figure]
+        if len(own):
+            n = " to ".join(dict.fromkeys((f"{own['n'].min()}", f"{own['n'].max()}")))
+            text = f"{figure.figure} of {authors(EXPERIMENTS[name].paper)}. {figure.told} Here {n} repetitions."
+            found.append((text, functools.partial(figure.svg, name, own)))
+    return found
+
+
 def write(made: Reproduction, directory: Path) -> Path:
-    """Write `claims.json`, `scores.csv`, `claims.md` and `claims.html`, each whole or not at all; returns the last."""
+    """Write `claims.json`, `scores.csv`, `curves.csv`, `claims.md` and `claims.html`; returns the path of the last.
+
+    Each is written whole or not at all.
+    """
     values = as_json(made)
     keys = made.experiment.papers
     title = PAPERS[keys[0]] if len(keys) == 1 else "; ".join(map(authors, keys))
     style = (resources.files("leaderboards.show") / "static" / "style.css").read_text(encoding="utf-8")
     hues = "".join(f" --hue{i}: {palette.LIGHT[i]};" for i in range(len(palette.HUES)))
+    drawn = drawn_from(made.experiment.name, made.curves)
     texts = {
         "claims.json": json.dumps(values, indent=1, ensure_ascii=False) + "\n",
         "scores.csv": made.table.to_csv(index=False, float_format="%.5g"),
-        "claims.md": markdown([{**values, "see": ""}], title),
-        "claims.html": _render("claims.html.j2", one=values, title=title, style=style, hues=hues),
+        "curves.csv": made.curves.to_csv(index=False, float_format="%.4g"),
+        "claims.md": markdown([{**values, "see": "", "drawn": {}}], title),
+        "claims.html": _render("claims.html.j2", one=values, title=title, style=style, hues=hues, drawn=drawn),
     }
     for name, text in texts.items():
         with written_whole(directory / name, lasting=False) as temporary:

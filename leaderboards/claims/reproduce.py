@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.claims.claim import Checked
+from leaderboards.claims.drawn import curves_of
 from leaderboards.claims.experiments import Experiment
 from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.spec import RunSpec
@@ -31,6 +32,7 @@ class Reproduction:
         checked: The claims with their verdicts.
         table: A row an agent: `agent`, `repetitions`, `regret`, `regret_low`, `regret_high`, `simple_regret`,
             `batches`, `policy_seconds`; the columns' means for a study.
+        curves: Those of the paper's figures, see `leaderboards.claims.drawn`.
     """
 
     experiment: Experiment
@@ -41,6 +43,7 @@ class Reproduction:
     complete: bool
     checked: tuple[Checked, ...]
     table: pd.DataFrame
+    curves: pd.DataFrame
 
 
 def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | None = None) -> Suite:
@@ -104,7 +107,8 @@ def check(
     claims = [claim for claim in experiment.claims if claim.quick or not quick]
     checked = tuple(claim.check(runs, (looked or {}).get(claim.name, ())) for claim in claims)
     complete = played >= (planned if repetitions is None else repetitions)
-    return Reproduction(experiment, quick, horizon, planned, played, complete, checked, table)
+    curves = curves_of(experiment.name, runs)
+    return Reproduction(experiment, quick, horizon, planned, played, complete, checked, table, curves)
 
 
 def scores(runs: Runs) -> pd.DataFrame:

@@ -540,15 +540,19 @@ class Drawing(NamedTuple):
         with paper_style():
             return draw_panels([self.chart], self.styles)
 
-    def svg(self) -> Markup:
-        """The chart inside a figure of HTML, with its meaning below it."""
+    def picture(self) -> str:
+        """The chart as SVG, the same for the same numbers."""
         text = io.StringIO()
         with paper_style():
             metadata: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
             self.figure().savefig(text, format="svg", metadata=metadata, facecolor="white")
         svg = text.getvalue()
+        return svg[svg.index("<svg") :]
+
+    def svg(self) -> Markup:
+        """The chart inside a figure of HTML, with its meaning below it."""
         frame = Markup('<figure style="margin:0" role="img" aria-label="{}">{}<figcaption>{}</figcaption></figure>')
-        return frame.format(self.chart.alt, Markup(svg[svg.index("<svg") :]), self.chart.meaning)
+        return frame.format(self.chart.alt, Markup(self.picture()), self.chart.meaning)
 
     def _repr_html_(self) -> str:
         return str(self.svg())

@@ -24,8 +24,10 @@ def generator() -> Any:
 def test_pages_are_up_to_date() -> None:
     made, folder = generator(), ROOT / "docs" / "papers"
     new = made.files()
-    old = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    old = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
     assert sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)) == [], "run make docs"
+    figures = {str(path.relative_to(folder)) for path in (folder / "figures").iterdir()}
+    assert figures == {file for name in KEPT for file in made.pictures(name)}, "run make docs"
 
 
 @pytest.mark.parametrize("name", KEPT)
