@@ -53,7 +53,7 @@ napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 maximum_signature_line_length = 88
 # Extras that a machine which builds the documentation need not have.
-_EXTRAS = ("Box2D", "ax", "botorch", "distributed", "duckdb", "ioh", "optunahub", "torch", "xgboost")
+_EXTRAS = ("Box2D", "ax", "botorch", "distributed", "ioh", "optunahub", "torch", "xgboost")
 autodoc_mock_imports = [name for name in _EXTRAS if find_spec(name) is None]
 default_role = "literal"
 

@@ -33,7 +33,6 @@ _COMMANDS = {
     "board": ("board:app", "List, make, check and pack boards."),
     "audit": ("results:audit", "Play runs again and measure bands and memory."),
     "reproduce": ("reproducing:reproduce", "Play a paper's experiment and check its claims."),
-    "query": ("results:query", "Answer an SQL query over runs and traces."),
     "list": ("listing:app", "List environments, agents and suites."),
     "show": ("show:show", "Describe an environment, an agent or a suite."),
     "data": ("data:app", "Fetch, list and export the real data sets."),

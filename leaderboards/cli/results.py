@@ -1,4 +1,4 @@
-"""Commands on a results folder: `page`, `figures`, `merge`, `submit`, `add`, `verify`, `audit`, `query`."""
+"""Commands on a results folder: `page`, `figures`, `merge`, `submit`, `add`, `verify`, `audit`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ from leaderboards.publish.submission import (
     same_on_board,
 )
 from leaderboards.store import exchange
-from leaderboards.store.query import QueryError
-from leaderboards.store.query import query as answer_query
 from leaderboards.store.store import Store
 from leaderboards.store.union import noted
 from leaderboards.verify.choose import choose, drawn
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 _DIFFERS = 1
 UNTOLD = 3
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
-_ROWS_SHOWN, _KINDS_SHOWN = 1000, 5
+_KINDS_SHOWN = 5
 
 _RankBy = Annotated[str, typer.Option("--rank-by", help=criteria_help)]
 _Row = Annotated[
@@ -349,17 +347,3 @@ def _report_audits(store: Store, outcomes: list[AuditOutcome], before: int) -> N
             say(f"  {title}: {n} of {what}", err=True)
         if len(counts) > _KINDS_SHOWN:
             say(f"  and {len(counts) - _KINDS_SHOWN} more kinds", err=True)
-
-
-def query(
-    directory: Folder,
-    sql: Annotated[str, typer.Argument(help="SQL over the tables runs and traces.")],
-) -> None:
-    """Answer an SQL query, such as SELECT agent, avg(regret) FROM traces GROUP BY agent."""
-    with user_errors(directory):
-        store = Store(results_folder(directory))
-        try:
-            answer = answer_query(store, sql)
-        except QueryError as error:
-            raise UserError(str(error)) from None
-    say(answer.head(_ROWS_SHOWN).to_string(index=False))

@@ -571,14 +571,6 @@ def test_away_from_the_modules_of_a_run_the_commands_say_so(
     assert "Mine" in (out / "index.html").read_text(encoding="utf-8")
 
 
-def test_query(call: Call, suite: Path, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    call("run", suite, "--out", tmp_path / "r", "--executor", "serial")
-    code, text, _ = call("query", tmp_path / "r", "SELECT agent, count(*) AS n FROM traces GROUP BY 1 ORDER BY 1")
-    assert (code, text.split()) == (0, ["agent", "n", "GP-UCB", "40", "Uniform", "40"])
-    check_error(call("query", tmp_path / "r", "SELEKT 1"), "the tables are runs, traces and curves")
-
-
 def test_data(call: Call) -> None:
     code, text, _ = call("data", "list")
     assert code == 0

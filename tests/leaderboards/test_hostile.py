@@ -388,7 +388,6 @@ def strange(tmp_path: Path) -> Path:
 def test_nothing_that_shows_results_imports_what_they_name(
     strange: Path, trap: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     build_page(strange)
     ours = tmp_path / "ours"
     for command in (
@@ -397,7 +396,6 @@ def test_nothing_that_shows_results_imports_what_they_name(
         ["submit", strange, "--out", tmp_path / "x.zip"],
         ["add", tmp_path / "x.zip", ours],
         ["merge", strange, "--out", tmp_path / "merged"],
-        ["query", ours, "SELECT agent, count(*) FROM runs GROUP BY agent"],
         ["figures", strange, "--out", tmp_path / "figures"],
     ):
         assert commands(list(map(str, command))) == 0, command
@@ -458,18 +456,6 @@ def test_tables_for_papers_hold_text_and_no_commands(strange: Path) -> None:
     assert r"javascript\:window" in markdown
     assert visible(markdown) == markdown
     assert len({line.replace(r"\|", "").count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
-
-
-def test_names_of_files_are_no_patterns_to_a_query(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    assert duckdb
-    from leaderboards.store.query import query
-
-    store = folder(tmp_path / "a[b]c*", [ENV], [Ref("Uniform"), Ref("GP-UCB")], repetitions=1, T=20)
-    first = sorted(store.runs_directory.iterdir())[0]
-    first.rename(first.with_name("[0-9a-z]*.parquet"))
-    store = Store(store.directory)
-    assert query(store, "SELECT count(*) AS n FROM traces")["n"].tolist() == [40]
 
 
 @pytest.mark.parametrize(

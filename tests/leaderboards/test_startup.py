@@ -19,7 +19,7 @@ from leaderboards.play.suite import load_suite, suite_names
 
 HEAVY = (
     *("pandas", "scipy", "plotly", "pyarrow", "rich", "seaborn", "matplotlib", "jinja2", "jaxtyping"),
-    *("distributed", "dask", "loky", "optuna", "torch", "xgboost", "statsmodels", "sklearn", "duckdb"),
+    *("distributed", "dask", "loky", "optuna", "torch", "xgboost", "statsmodels", "sklearn"),
 )
 OURS = (
     *("agents", "gpbandit_envs.envs", "gpbandit_envs.gp", "gpbandit_envs.datasets"),

@@ -9,7 +9,6 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import parse_suite
 from leaderboards.store import exchange
 from leaderboards.store.exchange import add, merge, pack
-from leaderboards.store.query import QueryError, query
 from leaderboards.store.store import Store, StoreError
 from leaderboards.store.union import noted, write_note
 from leaderboards.verify.verify import compare, verify
@@ -370,36 +368,6 @@ def test_compare() -> None:
     assert compare(one, one.assign(reward=[0.1, float("nan"), 0.3 + 1e-12]), 1e-9) is None
     assert compare(one, one[:2]) == "3 evaluations against 2"
     assert compare(one, one.assign(width=1.0)) == "column width is in one trace only"
-
-
-def test_query(tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    store = played(tmp_path / "it's")
-    answer = query(store, "SELECT agent, count(*) AS n, sum(regret) AS r FROM traces GROUP BY agent ORDER BY agent")
-    assert answer["agent"].tolist() == ["EpsGreedy", "GP-UCB", "Uniform"]
-    assert answer["n"].tolist() == [90, 90, 90]
-    runs = store.runs()
-    for agent, total in zip(answer["agent"], answer["r"]):
-        keys = [str(key) for key in runs.index[runs["agent"] == agent]]
-        assert total == pytest.approx(stacked(store, ["regret"], keys)["regret"].sum())
-    assert query(store, "SELECT count(*) AS n FROM runs WHERE status = 'done'")["n"].tolist() == [18]
-    one = store.runs().index[0]
-    first = query(store, f"SELECT t, reward FROM traces WHERE key = '{one}' ORDER BY t")
-    assert first["reward"].tolist() == store.trace(str(one))["reward"].tolist()
-    with pytest.raises(QueryError, match="the tables are runs, traces and curves"):
-        query(store, "SELECT nonsense FROM runs")
-    with pytest.raises(QueryError, match="holds no trace"):
-        query(Store(tmp_path / "empty"), "SELECT 1")
-
-
-@pytest.mark.parametrize("seed", [0, 2**64 - 1, 2**64, 2**128 - 1])
-def test_a_query_answers_with_the_whole_seed(seed: int, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    store = Store(tmp_path)
-    store.write(run_spec(replace(ONE, seed=seed)))
-    for table in ("runs", "traces"):
-        (found,) = query(store, f"SELECT DISTINCT seed FROM {table}")["seed"].tolist()
-        assert found == (seed if seed < 2**64 else str(seed))
 
 
 @pytest.mark.parametrize(
