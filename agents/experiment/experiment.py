@@ -7,7 +7,8 @@ next, in the order chosen, while a person tells points in any order, withdraws s
 Beside this file: `setup`, what an experiment begins with; `parameters`, `constraints` and `candidates`, what can be
 tried; `region`, what constraints leave of ranges, drawn from by `polytope` and searched by `feasible`; `goals`, what is
 wanted; `several` and `hypervolume`, the choice where there are several outcomes; `history`, what was tried and what
-came of it; `leave_one_out`, whether to believe the model; `plot`; `file`, what is saved; `sheets`, plates as tables.
+came of it; `sheets`, plates as tables; `leave_one_out`, whether to believe the model; `outlook`, how good the best is
+and may become; `plot`; `file`, what is saved.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
@@ -30,13 +32,15 @@ from agents.experiment.candidates import Candidates, Table, as_frame, points_in
 from agents.experiment.feasible import hold_to
 from agents.experiment.goals import Goal, as_goals
 from agents.experiment.history import Evaluation, History, Outcomes, as_outcome, row_named
+from agents.experiment.outlook import Beliefs, Outlook, Stop, as_level, look, stop_of
 from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
 from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
 from agents.experiment.several import SeveralOutcomes
 from agents.experiment.sheets import Plate, read_sheet, rows_of
-from agents.learned.base import LearnedAgent
-from gpbandit_envs.arguments import as_count, as_truth, as_word, did_you_mean, shown
+from agents.learned.base import LearnedAgent, Mixture
+from agents.learned.gp_bucb import MAPBUCB
+from gpbandit_envs.arguments import as_count, as_truth, as_word, did_you_mean, positive_number, shown
 from gpbandit_envs.gp import Kernel
 from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.gp.threads import one_blas_thread
@@ -529,6 +533,71 @@ class Experiment:
         found = agent.predict(actions if self._problem.arms is None else self._problem.arms[actions])
         rewards = [self._history.reward(each, self.goals[0]) for each in known] if found is None else found[0]
         return known[int(np.argmax(rewards))].action
+
+    @one_blas_thread()
+    def outlook(self, level: float = 0.9, outcome: str | None = None) -> Outlook:
+        """How good the recommended point is, and by how much anything else may be better.
+
+        Whatever the policy, the model is learnt from the outcomes alone: a mixture over hyperparameters, whose variance
+        is the mean of the variances plus the variance of the means. A policy that is such a mixture lends its own.
+
+        Args:
+            level: Probability of each statement, between 0 and 1, as the model has it.
+            outcome: Which one, where several have a direction; None for the first.
+
+        Returns:
+            A record to print; in a notebook a picture. With limits nothing counts as better that breaks one.
+
+        Raises:
+            ValueError: if `level` is out of range, outcomes do not differ, or no point keeps to the limits yet.
+        """
+        level, j, beliefs = as_level(level), self._direction(outcome), self._beliefs()
+        return self._look(beliefs, j, level)
+
+    @one_blas_thread()
+    def stop(self, within: float, level: float = 0.9, outcome: str | None = None) -> Stop:
+        """Whether nothing is better than the recommended point by more than `within`.
+
+        Args:
+            within: What is not worth another plate, > 0, unit of the outcome.
+            level: As of `outlook`.
+            outcome: As of `outlook`.
+
+        Returns:
+            A record that is true if so; printed, it says where something better is most likely, and what a plate of
+            the size of the last one is expected to bring. It is never true below ten outcomes.
+
+        Raises:
+            ValueError: as of `outlook`, or if `within` is no finite number > 0.
+        """
+        within = positive_number("within", within)
+        level, j, beliefs = as_level(level), self._direction(outcome), self._beliefs()
+        size = next((len(event["ask"]) for event in reversed(self._history.events) if "ask" in event), 1)
+        plate: list[Evaluation] = []
+        with suppress(ValueError):  # nothing is left, or the policy waits
+            plate = self._proposals(self._informed(), size, {})
+        return stop_of(beliefs, j, self._look(beliefs, j, level), within, plate)
+
+    def _direction(self, outcome: str | None) -> int:
+        """The place of an outcome with a direction that is named, or of the first."""
+        wanted = tuple(goal.name for goal in self.goals if goal.direction is not None)
+        return self.outcomes.index(wanted[0] if outcome is None else as_word("outcome", outcome, wanted))
+
+    def _beliefs(self) -> Beliefs:
+        agent = self._informed()
+        lent = agent if isinstance(agent, MAPBUCB) and agent.spread and isinstance(agent.posterior, Mixture) else None
+        seed = [self.seed, len(self._history.own)]
+        return Beliefs(self._history, self._choices, self._problems, seed, lent=lent)
+
+    def _look(self, beliefs: Beliefs, j: int, level: float) -> Outlook:
+        others = [goal.name for goal in self.goals if goal.direction is not None and goal is not self.goals[j]]
+        note = ""
+        if others:
+            note = f"This is of {self.outcomes[j]} alone; what it costs in {' and '.join(others)} is in pareto()."
+        elif not isinstance(self._agent, LearnedAgent | SeveralOutcomes):
+            note = f"The point is that of {self._id!r}; the model is another, which learns kernel and noise."
+        point = beliefs.best(j) if others else self._history.stated(self.recommend())
+        return look(beliefs, j, level, point, note)
 
     def predict(self, points: Point | Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
         """What the policy expects at points: its mean and the half-width of its band, unit of the outcome.

@@ -425,13 +425,13 @@ class History:
     def reward(self, evaluation: Evaluation, goal: Goal) -> float:
         """What the policy learns of an evaluation that has numbers: larger is better, and 0 is to be expected."""
         assert evaluation.numbers is not None
-        return goal.sign * (goal.measure(evaluation.numbers[goal.name]) - self._expected(goal))
+        return goal.sign * (goal.measure(evaluation.numbers[goal.name]) - self.expected(goal))
 
     def in_units(self, rewards: np.ndarray, goal: Goal) -> np.ndarray:
         """Rewards in the unit of the outcome, or distances from its target."""
-        return goal.sign * rewards + self._expected(goal)
+        return goal.sign * rewards + self.expected(goal)
 
-    def _expected(self, goal: Goal) -> float:
+    def expected(self, goal: Goal) -> float:
         """What to expect of `Goal.measure`."""
         return self._prior_mean if goal.target is None else 0.0
 

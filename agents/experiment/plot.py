@@ -96,6 +96,35 @@ def _add_outcome(
             figure.update_yaxes(title_text=goal.name, **place)
 
 
+def outlook_figure(
+    rows: Sequence[tuple[int, float, float, float, float]],
+    best: Float[np.ndarray, " n"],
+    goal: Goal,
+    level: float,
+) -> go.Figure:
+    """The best so far, and after each plate the recommended point with its interval and the best there may be.
+
+    Each row has the number of outcomes, the mean, the ends of the interval, and the gap.
+    """
+    go, _ = import_plotly()
+    n, mean, low, high, gap = np.array(rows).reshape(-1, 5).T
+    figure = go.Figure()
+    if goal.target is None:
+        line = {"color": GREY, "shape": "hv"}
+        figure.add_scatter(x=np.arange(1, len(best) + 1), y=best, mode="lines", line=line, name="best measured so far")
+    bars = {"type": "data", "array": high - mean, "arrayminus": mean - low, "color": BLUE}
+    marks: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 9}}
+    name = f"recommended point, and where its value lies ({level:.0%})"
+    figure.add_scatter(x=n, y=mean, error_y=bars, name=name, line={"color": BLUE}, **marks)
+    line, name = {"color": ORANGE, "dash": "dash"}, f"nothing is better than this ({level:.0%})"
+    figure.add_scatter(x=n, y=mean + goal.sign * gap, name=name, line=line, **marks)
+    figure.update_xaxes(title_text="experiments with an outcome")
+    figure.update_yaxes(title_text=goal.measured)
+    title = f"Outlook for {goal.measured}: how good the recommended point is, and how much better it may get"
+    legend = {"orientation": "h", "y": -0.2}
+    return figure.update_layout(title=title, height=450, template="simple_white", legend=legend)
+
+
 def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Goal]) -> go.Figure:
     """Outcomes against each other, with the front of the best and the limits: a panel for each pair of goals."""
     go, make_subplots = import_plotly()
