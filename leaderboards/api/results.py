@@ -80,13 +80,13 @@ class Results:
         """The suite of the folder; None for a folder of single runs."""
         return self.store.suite()
 
-    def ranking(self, task: str | None = None, by: str = "cumulative_regret") -> pd.DataFrame:
+    def ranking(self, task: str | None = None, by: str | None = None) -> pd.DataFrame:
         """Agents from the best to the worst, over all environments or on one of them: the ranking to cite.
 
         Args:
             task: Name of an environment as on the page; None for all of them.
-            by: The criterion, one of `leaderboards.score.rankings.RANKED_BY`: `"cumulative_regret"`, as a ratio to
-                uniform sampling where that has played, `"simple_regret"`, `"inference_regret"` or `"best_so_far"`.
+            by: The criterion, one of `leaderboards.score.rankings.CRITERIA`; by default the suite's, which is
+                `"cumulative_regret"`, as a ratio to uniform sampling where that has played, unless it says another.
 
         Returns:
             One row an agent, which is the index. `rank` is that of its tie group, `best` and `worst` the ranks that the
@@ -126,7 +126,7 @@ class Results:
             raise ValueError(f"agent: no agent {agent!r}; {did_you_mean(agent, summary.agents)}")
         return {task: deed(summary, task, agent) for task in summary.tasks if (task, agent) in summary.scores}
 
-    def compare(self, a: str, b: str | Sequence[str], by: str = "cumulative_regret") -> pd.DataFrame:
+    def compare(self, a: str, b: str | Sequence[str], by: str | None = None) -> pd.DataFrame:
         """Paired differences of an agent to one or several others, `a` less `b`: below 0, `a` is better.
 
         Both meet the same instances and the same noise in a repetition, so that the difference within repetitions has a
@@ -167,10 +167,10 @@ class Results:
             task: None if found is None else ranked_among(found, named, own=[a])
             for task, found in site.rankings.items()
         }
-        frames = {other: _differences(summary, rankings, a, other, by) for other in others}
+        frames = {other: _differences(summary, rankings, a, other, site.ranked_by) for other in others}
         return frames[b] if isinstance(b, str) else pd.concat(frames, names=["other"])
 
-    def sentence(self, a: str, b: str, by: str = "cumulative_regret") -> str:
+    def sentence(self, a: str, b: str, by: str | None = None) -> str:
         """What the ranking says of two agents, as text to paste: one sentence a class of environments.
 
         Args:
@@ -255,7 +255,7 @@ class Results:
         site = self._site()
         return {chart.key: Drawing(chart, site.styles) for chart in task_charts(site, _known(site, task))}
 
-    def page(self, by: str = "cumulative_regret", out: str | os.PathLike[str] | None = None) -> Path:
+    def page(self, by: str | None = None, out: str | os.PathLike[str] | None = None) -> Path:
         """Write the page of the folder, as `gpbandit page` does.
 
         Args:
@@ -270,7 +270,7 @@ class Results:
         """
         return build_page(self.store, ranked_by=by, out=out)
 
-    def _site(self, by: str = "cumulative_regret") -> Site:
+    def _site(self, by: str | None = None) -> Site:
         return Site(summarise(self.store, reduced=self._reduced), ranked_by=by)
 
     def __repr__(self) -> str:

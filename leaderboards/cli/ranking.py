@@ -19,7 +19,7 @@ from leaderboards.publish.boards import Board, board, board_names, open_results,
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
-from leaderboards.score.rankings import RANKED_BY, class_rankings, no_better_than_uniform, task_classes, task_ranking
+from leaderboards.score.rankings import CRITERIA, class_rankings, no_better_than_uniform, task_classes, task_ranking
 from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
@@ -28,28 +28,29 @@ from leaderboards.store.union import Joined
 _SHOWN = 5
 _POINTS = 2  # of each curve: only the end is looked at
 
-criteria_help = f"{', '.join(RANKED_BY[:-1])} or {RANKED_BY[-1]}."
+criteria_help = f"{', '.join(CRITERIA[:-1])} or {CRITERIA[-1]}; by default what the suite ranks by."
 """Help of an option that names a criterion."""
 
 
-def check_metric(name: str, option: str = "--rank-by") -> None:
+def check_metric(name: str | None, option: str = "--rank-by") -> None:
     """Check the name of a criterion to rank by.
 
     Raises:
         UserError: if agents cannot be ranked by it.
     """
-    if name not in RANKED_BY:
-        raise UserError(f"{option}: expected one of {', '.join(RANKED_BY)}, got {name!r}")
+    if name is not None and name not in CRITERIA:
+        raise UserError(f"{option}: expected one of {', '.join(CRITERIA)}, got {name!r}")
 
 
 def ranking(
     results: Annotated[str, typer.Argument(help="Results folder, or the name of a board.")],
-    by: Annotated[str, typer.Option(help=criteria_help)] = "cumulative_regret",
+    by: Annotated[str | None, typer.Option(help=criteria_help)] = None,
     against: Annotated[str | None, typer.Option(help="Rank the runs of the folder among those of this board.")] = None,
 ) -> None:
     """Print the ranking of a results folder or a board.
 
-    A score is at most 100, which is no regret. A score of 0 is as good as one uniform draw. Beside it are the place,
+    A score is at most 100, which is no regret. A score of 0 is as good as one uniform draw, or a regret of one unit by
+    the criteria of laboratories, which begin with "recommended" or are "best_measured". Beside it are the place,
     two intervals, and the share of tasks won against each other agent.
     """
     check_metric(by, "--by")
@@ -58,7 +59,7 @@ def ranking(
         if not found.keys():
             raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
         summary = summarise(found, _POINTS)
-    for line in _score_lines(summary, by):
+    for line in _score_lines(summary, by or summary.headline):
         say(line)
 
 
@@ -117,17 +118,21 @@ def short_ranking(
         reduced: Runs that were read before, as `summarise` has them.
     """
     summary = summarise(store, _POINTS, reduced)
-    rankings = {task: task_ranking(summary, task) if about.in_suite else None for task, about in summary.tasks.items()}
+    by = summary.headline
+    rankings = {
+        task: task_ranking(summary, task, by) if about.in_suite else None for task, about in summary.tasks.items()
+    }
     classes, aliases = task_classes(summary), alike(summary)
     by_rank = class_rankings(summary, classes, rankings)
     for one in classes:
-        found = board_scores(summary, one.tasks, aliases=aliases) or by_rank.get(one.name)
+        found = board_scores(summary, one.tasks, by, aliases=aliases) or by_rank.get(one.name)
         if found is None or len(found.agents) == 1:
             continue
         groups = found.groups if isinstance(found, BoardScores) else tuple((agent,) for agent in found.ordered)
         k = sum(map(len, groups))
         of = f"{one.name}, " if len(classes) > 1 else ""
-        yield f"ranking by cumulative regret: {of}{_counted(len(found.tasks))}, {k} agents that played all of it"
+        what = f"{of}{_counted(len(found.tasks))}, {k} agents that played all of it"
+        yield f"ranking by {METRICS[by].title.lower()}: {what}"
         ranked = [on for task in found.tasks if (on := rankings[task]) is not None]
         shown = [group for i, group in enumerate(groups) if i < _SHOWN or any(name in also for name in group)]
         for group in shown:

@@ -48,7 +48,7 @@ UNTOLD = 3
 _MARKS = {True: "ok ", False: "NOT", None: "?  "}
 _KINDS_SHOWN = 5
 
-_RankBy = Annotated[str, typer.Option("--rank-by", help=criteria_help)]
+_RankBy = Annotated[str | None, typer.Option("--rank-by", help=criteria_help)]
 _Row = Annotated[
     list[str] | None, typer.Option(help="An agent's label, `AGENT@ENVIRONMENT`, or the start of a run's key.")
 ]
@@ -56,7 +56,7 @@ _Row = Annotated[
 
 def page(
     directory: Folder,
-    ranked_by: _RankBy = "cumulative_regret",
+    ranked_by: _RankBy = None,
     against: Annotated[
         str | None,
         typer.Option(

@@ -213,6 +213,28 @@ def _costs(cost: np.ndarray, batch: np.ndarray, workers: int) -> np.ndarray:
     return cost
 
 
+RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret", "best_so_far")
+"""Criteria by which agents are ranked, of scores that a uniform draw scales."""
+
+_THRICE = (0.25, 0.5, 1.0)
+IN_UNITS = {
+    "recommended": ("inference_regret", _THRICE),
+    "recommended_quarter": ("inference_regret", (0.25,)),
+    "recommended_half": ("inference_regret", (0.5,)),
+    "recommended_end": ("inference_regret", (1.0,)),
+    "best_measured": ("simple_regret", _THRICE),
+}
+"""Criteria in units of the reward: the curve that each is the mean of, and after which shares of the evaluations."""
+
+
+def at_shares(
+    curve: Float[np.ndarray, "*runs p"], t: Int[np.ndarray, " p"], shares: Sequence[float]
+) -> Float[np.ndarray, "*runs p"]:
+    """Mean of a curve after some shares of the first t evaluations; of those at which it is kept, the last before."""
+    before = [np.searchsorted(t, share * t, side="right") - 1 for share in shares]
+    return np.asarray(np.mean([curve[..., np.maximum(at, 0)] for at in before], axis=0))
+
+
 def timed(name: str, x: np.ndarray) -> np.ndarray:
     """`x` as numbers, of which the last axis is time.
 

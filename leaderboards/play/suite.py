@@ -35,13 +35,14 @@ from gpbandit_envs.arguments import MANY, did_you_mean, shown
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.datasets import DataError, asked_once
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
+from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.play.record import Text, data_reason
 from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, task_key
 
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
 _LONGEST = 100  # characters of a name; folders of 255 bytes have it with what is added
-_LATER = ("tuned", "members", "kernels", "half")
+_LATER = ("tuned", "members", "kernels", "half", "headline")
 
 
 def _is_number(value: object) -> object:
@@ -221,6 +222,8 @@ class Suite(_Strict):
         part_of: Name of the suite of which every run of this one is a run too; "" for a suite of its own.
         source: What `gpbandit run` takes for it, as it was given: the name of a suite or the path of a file; "" for a
             suite given in Python. Not stated in a file.
+        headline: The criterion that pages rank by, one of `leaderboards.score.rankings.CRITERIA`; "" for cumulative
+            regret, and on boxes inference regret.
     """
 
     name: Annotated[str, AfterValidator(_as_name)]
@@ -233,6 +236,14 @@ class Suite(_Strict):
     source: Text = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
+    headline: str = ""
+
+    @field_validator("headline")
+    @classmethod
+    def _is_a_criterion(cls, name: str) -> str:
+        if name not in ("", *RANKED_BY, *IN_UNITS):
+            raise ValueError(f"expected one of {', '.join((*RANKED_BY, *IN_UNITS))}, got {name!r}")
+        return name
 
     @field_validator("environments", "agents")
     @classmethod

@@ -25,6 +25,7 @@ from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.audit.bands import study
 from leaderboards.publish.boards import Board, board, board_folder, board_parts, pack_board
+from leaderboards.score.answer import legend
 from leaderboards.score.summary import score_table
 from leaderboards.show.agent_card import bibtex
 from leaderboards.show.bands_page import BANDS_FILE, bands_page
@@ -144,8 +145,8 @@ def _scores(site: Site) -> tuple[str, ScoreTable | None]:
     assert scores is not None
     among = "" if len(site.classes) == 1 else f" ({one.name})"
     basis = (
-        f"mean score over {len(one.tasks)} tasks{among}, from 0, one uniform draw, to 100, no regret, with the "
-        f"95 % interval {scores.where}"
+        f"mean score over {len(one.tasks)} tasks{among}, with the 95 % interval {scores.where}; "
+        f"{legend(site.ranked_by)[2:-1]}"
     )
     return basis, table
 

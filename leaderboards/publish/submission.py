@@ -32,14 +32,16 @@ import agents
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.version import __version__
 from leaderboards.play.build import is_own_env, site_folders
+from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry, Suite, load_suite, not_in_suite, source_of, suite_names
 from leaderboards.publish.boards import BOARD, Board, board_folder, board_of, open_results
 from leaderboards.publish.labels import fault, looks_like
 from leaderboards.publish.make import write_board
+from leaderboards.score.answer import legend
 from leaderboards.score.board_scores import alike, board_scores
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.rankings import RANKED_BY, task_classes
+from leaderboards.score.rankings import task_classes
 from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
@@ -282,7 +284,7 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
     aliases = alike(summary)
     for one in task_classes(summary):
         rows = []
-        for by in RANKED_BY:
+        for by in IN_UNITS if summary.headline in IN_UNITS else RANKED_BY:
             if (found := board_scores(summary, one.tasks, by, aliases=aliases)) is None:
                 continue
             for agent in (agent for agent in found.ordered if agent in own):
@@ -293,7 +295,7 @@ def _table(directory: Path, own: set[str]) -> Iterator[str]:
                 marked = f"{found.place(i)} of {len(found.agents)}, {found.where}"
                 rows.append(f"| {METRICS[by].title.lower()} | {label} | {score.estimate:.1f} | {ends} | {marked} |")
         if rows:
-            yield f"Scores from 0 (one uniform draw) to 100 (no regret) over {len(one.tasks)} tasks ({one.name}):"
+            yield f"Scores over {len(one.tasks)} tasks ({one.name}). {legend(summary.headline)}"
             yield from (
                 "",
                 "| criterion | agent | score | 95 % interval | place or group |",

@@ -7,11 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from leaderboards.play.measures import IN_UNITS
 from leaderboards.score.board_scores import BoardScores, points
 from leaderboards.score.frames import pooled_difference
 from leaderboards.score.statistics import Interval, Ranking, stratified_means
 
-LEGEND = "A score of 0 is as good as one uniform draw, 100 is no regret."
+
+def legend(by: str) -> str:
+    """What scores by a criterion mean, in a sentence."""
+    zero = "a regret of one unit" if by in IN_UNITS else "as good as one uniform draw"
+    return f"A score of 0 is {zero}, 100 is no regret."
 
 
 def leader(agents: Sequence[str], strata: Sequence[Float[np.ndarray, "_n k"]], ranking: Ranking) -> str:

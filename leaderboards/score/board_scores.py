@@ -5,6 +5,7 @@
 | `cumulative_regret` | `100 (1 - R_T / (T gap))` |
 | `simple_regret` | `100 (1 - r_T / gap)`, r_T being the regret of the best evaluation |
 | `inference_regret` | `100 (1 - i_T / gap)`, i_T being the regret of what the agent recommends at the end |
+| one of `IN_UNITS` | `100 (1 - i)`, i being what it is the mean of: 0 is a regret of one unit of the reward |
 | `best_so_far` | `-100 / 3` times the mean over log t of `log10 max(r_t / gap, 0.001)` |
 
 `gap` is the mean gap of the run's own instance, the mean regret of one uniform draw: by the first three 0 is as good as
@@ -30,9 +31,10 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.channels import as_channel
+from leaderboards.play.measures import IN_UNITS
 from leaderboards.score.frames import pooled_difference, pooled_ranking
 from leaderboards.score.metrics import BEST_SO_FAR, METRICS
-from leaderboards.score.rankings import RANKED_BY, ranked_on
+from leaderboards.score.rankings import CRITERIA, ranked_on
 from leaderboards.score.reliability import Reliability, reliability
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import (
@@ -189,8 +191,10 @@ def run_scores(scores: AgentScores, by: str) -> Float[np.ndarray, " n"]:
     Raises:
         ValueError: if `by` is no criterion.
     """
-    if by not in RANKED_BY:
-        raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
+    if by not in CRITERIA:
+        raise ValueError(f"by: expected one of {', '.join(CRITERIA)}, got {by!r}")
+    if by in IN_UNITS:
+        return np.asarray(100 * (1 - scores.finals[by]))
     if by == "best_so_far":
         return np.asarray(100 * scores.finals[by] / np.log10(BEST_SO_FAR))
     evaluations = scores.t[-1] if by == "cumulative_regret" else 1

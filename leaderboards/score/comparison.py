@@ -90,7 +90,7 @@ def compare_with(
         seconds: The others.
         ranking: The ranking on the task. If it ranks both, the comparison is of its blocks and its metric, and has its
             adjusted p-value.
-        by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.RANKED_BY`;
+        by: What two agents that are not both ranked are compared by, one of `leaderboards.score.rankings.CRITERIA`;
             cumulative regret as a ratio where that is known.
     """
     ranked = [name for name in seconds if ranking is not None and {first, name} <= set(ranking.agents)]

@@ -21,13 +21,23 @@ that it names, an agent's diagnostics too:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from leaderboards.play.measures import CURVES, RunColumns, batches_so_far, cumulative, has_batches, timed
+from leaderboards.play.measures import (
+    CURVES,
+    IN_UNITS,
+    RunColumns,
+    at_shares,
+    batches_so_far,
+    cumulative,
+    has_batches,
+    timed,
+)
 
 REWARD = "unit of the reward"
 BEST_SO_FAR = 1e-3
@@ -155,6 +165,11 @@ def register_metric(metric: Metric) -> None:
     if metric.name in METRICS:
         raise ValueError(f"metric: expected a new name, got {metric.name!r}, which is registered")
     METRICS[metric.name] = metric
+
+
+def _in_units(name: str, run: RunColumns) -> Float[np.ndarray, " T"]:
+    curve, shares = IN_UNITS[name]
+    return at_shares(CURVES[curve](run), np.arange(1, len(run.regret) + 1), shares)
 
 
 def _mean_batch_length(run: RunColumns) -> float:
@@ -289,3 +304,24 @@ for _metric in (
     ),
 ):
     register_metric(_metric)
+for _name, _title, _symbol, _meaning in (
+    ("recommended", "Recommendation", "mean of i_t at t = T/4, T/2 and T", "as a mean after 1/4, 1/2 and all"),
+    ("recommended_quarter", "After a quarter", "i_t at t = T/4", "after 1/4"),
+    ("recommended_half", "After a half", "i_t at t = T/2", "after 1/2"),
+    ("recommended_end", "At the end", "i_t at t = T", "after all"),
+    ("best_measured", "Best measured", "mean of r_t at t = T/4, T/2 and T", "as a mean after 1/4, 1/2 and all"),
+):
+    register_metric(
+        Metric(
+            _name,
+            _title,
+            _symbol,
+            REWARD,
+            f"Regret of {'the best candidate measured' if _name == 'best_measured' else 'what the agent recommends'}, "
+            f"{_meaning} of the evaluations.",
+            functools.partial(_in_units, _name),
+            in_tables=False,
+            in_charts=False,
+            in_figures=False,
+        )
+    )

@@ -5,7 +5,7 @@ Of tasks on arms and on boxes, or with different feedback, few agents play all: 
 | symbol | meaning |
 |---|---|
 | block | one repetition of one task: all agents face the same instance, noise and delays |
-| score | regret ratio at the horizon, cumulative regret where uniform sampling did not run; or another of `RANKED_BY` |
+| score | regret ratio at the horizon, cumulative regret where uniform sampling did not run; or another of `CRITERIA` |
 | own | agents that somebody compares with those of a board: their pairs with the others are a family of its own |
 | class | tasks with the same domain and feedback model; all tasks, if the same agents play them |
 """
@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpbandit_envs.channels import as_channel
+from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.play.protocol_checks import words_of
 from leaderboards.score.frames import OverallRanking, TaskRanking, complete, overall_ranking, rank_task
 from leaderboards.score.scores import Block
 from leaderboards.score.summary import REFERENCES, Summary
 
-RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret", "best_so_far")
-"""Criteria: metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
+CRITERIA = (*RANKED_BY, *IN_UNITS)
+"""Metrics that agents can be ranked by; cumulative regret as a ratio where that is known."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def task_ranking(summary: Summary, task: str, by: str = "cumulative_regret") -> 
     Args:
         summary: The folder, reduced.
         task: The task.
-        by: One of `RANKED_BY`.
+        by: One of `CRITERIA`.
 
     Raises:
         ValueError: if `by` is none of them.
@@ -97,10 +98,10 @@ def ranked_on(
     """The agents that are ranked on a task, and the blocks that their ranks rest on; None if there are none.
 
     Raises:
-        ValueError: if `by` is none of `RANKED_BY`.
+        ValueError: if `by` is none of `CRITERIA`.
     """
-    if by not in RANKED_BY:
-        raise ValueError(f"by: expected one of {', '.join(RANKED_BY)}, got {by!r}")
+    if by not in CRITERIA:
+        raise ValueError(f"by: expected one of {', '.join(CRITERIA)}, got {by!r}")
     by_agent = {name: scores for name, scores in summary.on(task).items() if np.isfinite(scores.finals[by]).all()}
     return complete({name: scores.blocks for name, scores in by_agent.items()})
 

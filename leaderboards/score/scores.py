@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.channels import Channel
-from leaderboards.play.measures import RunColumns, simple_regret
+from leaderboards.play.measures import IN_UNITS, RunColumns, at_shares, simple_regret
 from leaderboards.score import metrics
 from leaderboards.score.statistics import Interval, Slope, loglog_slope, score_intervals
 from leaderboards.store.kept import KEPT, KeptRun, kept_times
@@ -165,7 +165,8 @@ class RunScores:
         """
         gain = best - (self.measured_from or 0.0)
         curves, finals = dict(self.curves), dict(self.finals)
-        for name, evaluations in (("cumulative_regret", t), ("simple_regret", 1), ("average_regret", 1)):
+        for name in ("cumulative_regret", "simple_regret", "average_regret", "best_measured"):
+            evaluations = t if name == "cumulative_regret" else 1
             curves[name] = curves[name] + gain * evaluations
             finals[name] = float(curves[name][-1])
         finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
@@ -221,6 +222,9 @@ def kept_scores(kept: KeptRun) -> RunScores:
     curves = {name: np.asarray(kept.curves[name], np.float64) for name in KEPT}
     finals = kept.finals
     curves["average_regret"] = curves["cumulative_regret"] / kept.t
+    for name, (curve, shares) in IN_UNITS.items():
+        curves[name] = at_shares(curves[curve], kept.t, shares)
+        finals[name] = float(curves[name][-1])
     finals["average_regret"] = finals["cumulative_regret"] / T
     finals["batch_length"] = T / finals["batches"]
     finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gpbandit_envs.channels import as_channel
-from leaderboards.play.measures import COLUMNS
+from leaderboards.play.measures import COLUMNS, RANKED_BY
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import Ref, task_key
@@ -75,6 +75,16 @@ class Summary:
     def own(self) -> tuple[str, ...]:
         """The agents that play in this folder, where it is seen among the runs of a board; else none."""
         return () if self.against is None else tuple(name for name in self.agents if name not in self.rivals)
+
+    @property
+    def headline(self) -> str:
+        """The criterion that the suite ranks by; cumulative regret without a word of it."""
+        return (self.suite.headline if self.suite else "") or RANKED_BY[0]
+
+    @property
+    def halves(self) -> dict[str, str]:
+        """Of each task of the suite whether defaults were chosen on it, see `EnvironmentEntry.half`."""
+        return {} if self.suite is None else {one.ref.label: one.half for one in self.suite.environments}
 
     def on(self, task: str) -> dict[str, AgentScores]:
         """Scores on one task, by agent."""

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.audit.report import audit_reports
-from leaderboards.score.answer import LEGEND
+from leaderboards.score.answer import legend
 from leaderboards.score.summary import summarise
 from leaderboards.show import palette
 from leaderboards.show.agent import agent_page
@@ -42,14 +42,15 @@ _STATIC = resources.files("leaderboards.show") / "static"
 def build_page(
     directory: str | os.PathLike[str] | Store,
     theory: bool = True,
-    ranked_by: str = "cumulative_regret",
+    ranked_by: str | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the site of a results folder, by default into the folder itself.
 
     Args:
         directory: The results folder; or what can be read like one, such as a board, or the two together.
-        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.CRITERIA`; None for the headline of
+            the suite.
         theory: Whether to work out the theory beside the runs, which builds every environment again.
         out: Where to write it; a board, which nothing writes to, needs a folder.
 
@@ -71,7 +72,7 @@ def _is_folder(store: Store) -> bool:
     return store.against() is not None or not store.rivals()
 
 
-def whole_site(store: Store, theory: bool = True, ranked_by: str = "cumulative_regret") -> Site:
+def whole_site(store: Store, theory: bool = True, ranked_by: str | None = None) -> Site:
     """The material of all pages of a results folder or board; for the arguments and errors see `build_page`."""
     summary = summarise(store)
     if summary.runs.empty:
@@ -108,7 +109,7 @@ def write_site(site: Site, store: Store, directory: Path, front: Path | None = N
     # Not by glob, which is silent about folders that cannot be listed.
     before = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     way = None if front is None else Path(os.path.relpath(front, folder)).as_posix()
-    shared = {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}", "legend": LEGEND}
+    shared = {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}", "legend": legend(site.ranked_by)}
     for file, text in _files(site, store, shared):
         _write(folder / file, text.encode())
         before.discard(folder / file)

@@ -15,10 +15,9 @@ import numpy as np
 
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE
-from leaderboards.play.measures import has_batches
+from leaderboards.play.measures import RANKED_BY, has_batches
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric
-from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, charts_on, page_json, task_view, thinned
@@ -108,7 +107,8 @@ def _first_sentence(entry_point: str) -> str:
 def task_charts(site: Site, task: str) -> list[Chart]:
     """All charts of a task: metrics along the run, then those that are registered."""
     view = task_view(site, task)
-    shown = [metric for metric in METRICS.values() if metric.has_curve and metric.in_charts]
+    listed = [METRICS[site.along], *METRICS.values()]
+    shown = [metric for metric in dict.fromkeys(listed) if metric.has_curve and metric.in_charts]
     charts = [metric_chart(metric, view.scores) for metric in shown]
     return [*(chart for chart in charts if chart is not None), *charts_on("task", view)]
 

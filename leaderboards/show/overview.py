@@ -37,7 +37,7 @@ _UNSAID = "not recorded"
 _LEADING_SHOWN = 5
 _DRAWN = 8  # curves on a card, as in the charts, beside those of the reference and of one's own agents
 _CHART_BUDGET = 60_000  # characters of numbers in the charts of a class
-_FILTERS = {"domain": "Actions", "family": "Family", "feedback": "Feedback", "knowledge": "Knowledge"}
+_FILTERS = {"domain": "Actions", "family": "Family", "feedback": "Feedback", "knowledge": "Knowledge", "half": "Half"}
 _KNOWLEDGE = {
     "oracle": "oracle: the kernel and noise that agents are given are the true ones",
     "certified": "certified: the kernel is a modelling choice, and how near the mean is to its functions is proven",
@@ -77,6 +77,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
+        "along": METRICS[site.along].title.lower(),
         "charts": {name: found for name, found in charts.items() if found["charts"]},
         "profile": _profile(site),
         "gaps": unfinished_rows(site),
@@ -305,11 +306,13 @@ def _cards(site: Site) -> dict[str, Card]:
 def _card(site: Site, task: str) -> Card:
     scores, found, there = site.summary.on(task), site.rankings[task], site.shown.on(task)
     drawn = _drawn(site, task, there)
-    chart = metric_chart(METRICS["cumulative_regret"], {name: there[name] for name in drawn})
+    along = METRICS[site.along]
+    chart = metric_chart(along, {name: there[name] for name in drawn})
     which = "all agents" if len(drawn) == len(there) else ", ".join(drawn)
+    said = f"Mean {along.title.lower()} on {task}: {which}"
     finished = [len(each) for each in scores.values()]
     about = site.summary.tasks[task]
-    domain = about.domain or _UNSAID
+    domain, half = about.domain or _UNSAID, site.summary.halves.get(task, "")
     family = _FAMILIES.get(about.env.id, TABLE.group if about.env.id.startswith(f"{OWN}/") else "other")
     among = ""
     if found is not None and len(found.agents) < len(scores):  # others have not finished all repetitions
@@ -320,7 +323,7 @@ def _card(site: Site, task: str) -> Card:
         "leading": _leading(site, task),
         "unranked": _unranked(site, task),
         "among": among,
-        "drawing": palette.thumbnail(chart, site.styles, f"Mean cumulative regret on {task}: {which}") if chart else "",
+        "drawing": palette.thumbnail(chart, site.styles, said) if chart else "",
         "repetitions": span(min(finished, default=0), max(finished, default=0)),
         "metric": METRICS[_metric(site, task)].title.lower(),
         "best_found": task in site.summary.best_found,
@@ -329,6 +332,7 @@ def _card(site: Site, task: str) -> Card:
             "family": (family, family),
             "feedback": (about.feedback, words_of(as_channel(about.feedback))),
             "knowledge": (about.knowledge or _UNSAID, _KNOWN.get(about.knowledge, f"knowledge {_UNSAID}")),
+            "half": (half, half),
         },
     }
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
+from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.score.answer import leader
 from leaderboards.score.board_scores import (
     BATCHES,
@@ -25,9 +26,10 @@ from leaderboards.score.board_scores import (
     points,
     task_scores,
 )
+from leaderboards.score.factors import ACCELERATION, ENHANCEMENT, factors
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.participation import participation_of
-from leaderboards.score.rankings import RANKED_BY, TaskClass
+from leaderboards.score.rankings import TaskClass
 from leaderboards.score.reliability import LEAST_RELIABILITY
 from leaderboards.score.statistics import Interval, levelled, stratified_means
 from leaderboards.show import palette
@@ -40,9 +42,17 @@ CRITERIA = {
     "simple_regret": "regret of the best evaluation at the end",
     "inference_regret": "regret of what the agent recommends at the end",
     "best_so_far": "how soon the best evaluation is how good: log10 of its regret, as a mean over log t",
+    "recommended": "regret of what the agent recommends, in units: the mean after 1/4, 1/2 and all evaluations",
+    "recommended_quarter": "regret of what the agent recommends after 1/4 of the evaluations, in units",
+    "recommended_half": "regret of what the agent recommends after 1/2 of the evaluations, in units",
+    "recommended_end": "regret of what the agent recommends at the end, in units",
+    "best_measured": "regret of the best candidate that was measured, by its mean, in units: after 1/4, 1/2 and "
+    "all evaluations, averaged",
 }
 """What each criterion says, in the order of the tabs."""
 
+_FACTORS = {"acceleration": ACCELERATION, "enhancement": ENHANCEMENT}
+_HALVES = ("held out", "tuning")
 _DISAGREEING = 8  # agents that are listed
 
 
@@ -57,7 +67,7 @@ class ScoreTab(NamedTuple):
         details: What the tasks tell of agents, for who asks.
         sentence: What can be said of the first two agents of a class, or who leads on a task.
         rows: One an agent, the best first: its mean score. Over a class of tasks follow the mean share of tasks won
-            against each other policy, and the mean score on tasks of each level of knowledge.
+            against each other policy, the mean score on some of the tasks, and acceleration and enhancement.
         in_groups: Whether agents have groups in place of places.
     """
 
@@ -79,7 +89,8 @@ class ScoreTable(NamedTuple):
         name: Name of the class of tasks; "" if it is alone.
         tabs: One a criterion that has scores.
         wide: Whether the places are those on tasks like these.
-        knowledge: Heads and hints of the columns of knowledge levels.
+        columns: Heads and hints of the columns of some of the tasks, by level of knowledge and by half of the suite,
+            and of acceleration and enhancement where agents are ranked by what they recommend.
         kernels: Classes of what agents are told, if there are several.
         batchings: Ways of playing, if there are several.
         disagreements: Agents on which criteria disagree most: the position by each criterion, 1 for the best score, and
@@ -91,7 +102,7 @@ class ScoreTable(NamedTuple):
     name: str
     tabs: list[ScoreTab]
     wide: bool = False
-    knowledge: Sequence[tuple[str, str]] = ()
+    columns: Sequence[tuple[str, str]] = ()
     kernels: Sequence[str] = ()
     batchings: Sequence[str] = ()
     disagreements: Sequence[Row] = ()
@@ -108,19 +119,29 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
     if not found:
         return None
     first = next(iter(found.values()))
-    levels = [level for level in STATED if len(_on_level(site, first, level)) not in (0, len(first.tasks))]
-    tasks = {level: _on_level(site, first, level) for level in levels}
-    heads = [(STATED[level], f"mean score on {len(on)}: {', '.join(on)}") for level, on in tasks.items()]
+    parts = _parts(site, first)
+    heads = [(head, f"mean score on {len(on)}: {', '.join(on)}") for head, on in parts.items()]
+    factored: Mapping[str, tuple[float, float]] = {}
+    if site.ranked_by in IN_UNITS and site.summary.reference(first.tasks[0]) is not None:
+        heads += [(head, f"{means}; median over environments") for head, means in _FACTORS.items()]
+        factored = {agent: factors(site.shown, agent, first.tasks) for agent in site.summary.agents}
     kinds = {agent: (site.entrant(agent), batching(site.summary, agent)) for agent in site.summary.agents}
     kernels, batchings = (_several(kind[i] for kind in kinds.values()) for i in (0, 1))
     tabs = []
     for by, scores in found.items():
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
-        rows = [_row(site, scores, agent, levels, kinds[agent][1], places.get(agent, "")) for agent in scores.ordered]
+        rows = [
+            _row(site, scores, agent, parts, factored.get(agent, ()), kinds[agent][1], places.get(agent, ""))
+            for agent in scores.ordered
+        ]
         sentence = scores.sentence(*scores.ordered[:2]) if len(rows) > 1 else ""
         details = [line for one_of in scores.reliability for line in one_of.lines(scores.tasks)]
         details += participation_of(site.summary, scores).lines(None)
         notes, title = _notes(scores), METRICS[by].title
+        if parts.keys() & {*_HALVES}:
+            notes.append("defaults may have been chosen on the half called tuning, and are judged on what is held out")
+        if factored and by == "recommended":
+            notes += [f"{head}: {means}, as a median over environments" for head, means in _FACTORS.items()]
         tabs.append(ScoreTab(by, title, CRITERIA[by], notes, details, rows, sentence, scores.in_groups))
     return ScoreTable(
         f"scores-{site.classes.index(one)}",
@@ -160,16 +181,22 @@ def _ordered(site: Site, tasks: Sequence[str]) -> list[str]:
     first = site.ranked_by
     if first == RANKED_BY[0] and all(site.summary.tasks[task].domain == "boxes" for task in tasks):
         first = "inference_regret"
-    return [first, *(by for by in CRITERIA if by != first)]
+    return [first, *(by for by in (IN_UNITS if first in IN_UNITS else RANKED_BY) if by != first)]
 
 
-def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], batching: str, places: str) -> Row:
+def _row(
+    site: Site,
+    scores: BoardScores,
+    agent: str,
+    parts: Mapping[str, Sequence[str]],
+    factored: Sequence[float],
+    batching: str,
+    places: str,
+) -> Row:
     i, also = scores.agents.index(agent), scores.aliases.get(agent, ())
     shown, other = scores.shown[i], (scores.narrow if scores.is_wide else scores.wide)[i]
     hint = "on these tasks alone" if scores.is_wide else "on tasks like these"
-    on_levels = [
-        scores.S[[scores.tasks.index(task) for task in _on_level(site, scores, level)], i].mean() for level in levels
-    ]
+    on_parts = [scores.S[[scores.tasks.index(task) for task in on], i].mean() for on in parts.values()]
     # The drawing is on an axis from 0: the text beside it says how far below it a score is.
     drawn = Interval(max(shown.estimate, 0.0), max(shown.low, 0.0), max(shown.high, 0.0), shown.n)
     score = _score_cell(shown, f"{hint}: {_ends(other)}" if other.is_known else "")
@@ -177,7 +204,8 @@ def _row(site: Site, scores: BoardScores, agent: str, levels: Sequence[str], bat
     cells = [
         replace(score, drawing=palette.forest(drawn, 0, 100, site.styles[agent]), css="rank"),
         TableCell(f"{wins:.0%}", float(wins)) if np.isfinite(wins) else TableCell(NONE),
-        *(TableCell(points(mean), float(mean)) for mean in on_levels),
+        *(TableCell(points(mean), float(mean)) for mean in on_parts),
+        *(TableCell(f"{x:.1f}", x) if np.isfinite(x) else TableCell(NONE) for x in factored),
     ]
     place = replace(place_cell(scores.ranking, i), text=scores.place(i))
     own = not {agent, *also}.isdisjoint(site.summary.own)
@@ -192,8 +220,14 @@ def _ends(interval: Interval) -> str:
     return f"{points(interval.low)} – {points(interval.high)}"
 
 
-def _on_level(site: Site, scores: BoardScores, level: str) -> list[str]:
-    return [task for task in scores.tasks if site.summary.tasks[task].knowledge == level]
+def _parts(site: Site, scores: BoardScores) -> dict[str, list[str]]:
+    """Some of the tasks by the head of their column: of each level of knowledge, and of each half of the suite."""
+    halves, found = site.summary.halves, {}
+    for level, head in STATED.items():
+        found[head] = [task for task in scores.tasks if site.summary.tasks[task].knowledge == level]
+    for half in _HALVES:
+        found[half] = [task for task in scores.tasks if halves.get(task) == half]
+    return {head: tasks for head, tasks in found.items() if len(tasks) not in (0, len(scores.tasks))}
 
 
 def _several(values: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpbandit_envs.datasets import FetchError
 from leaderboards.audit.report import AuditReport
+from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.frames import OverallRanking, TaskRanking, ranked_among
@@ -43,7 +44,7 @@ class Site:
         summary: The folder, reduced.
         theory: Whether to build every environment again for its theory.
         audits: Audit reports by (task, agent).
-        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.RANKED_BY`.
+        ranked_by: What agents are ranked by, one of `leaderboards.score.rankings.CRITERIA`; None for the suite's.
 
     Attributes:
         shown: The summary with the scores that pages show: of ranked agents those that the ranks rest on.
@@ -66,10 +67,10 @@ class Site:
         summary: Summary,
         theory: bool = False,
         audits: dict[tuple[str, str], AuditReport] | None = None,
-        ranked_by: str = "cumulative_regret",
+        ranked_by: str | None = None,
     ) -> None:
-        self.summary, self.ranked_by, self.audits = summary, ranked_by, audits or {}
-        self.rankings = {task: task_ranking(summary, task, ranked_by) for task in summary.tasks}
+        self.summary, self.ranked_by, self.audits = summary, ranked_by or summary.headline, audits or {}
+        self.rankings = {task: task_ranking(summary, task, self.ranked_by) for task in summary.tasks}
         self.shown = ranked_scores(summary, self.rankings)
         self.classes = task_classes(summary)
         self.overall = class_rankings(summary, self.classes, self.rankings)
@@ -113,6 +114,11 @@ class Site:
         """When the newest run finished."""
         runs = self.summary.runs
         return moment(float(runs["finished"].max())) if len(runs) else "never"
+
+    @property
+    def along(self) -> str:
+        """The metric whose curve shows what agents are ranked by."""
+        return IN_UNITS[self.ranked_by][0] if self.ranked_by in IN_UNITS else RANKED_BY[0]
 
     def counts(self) -> dict[str, int]:
         """How many runs have each status, how many are missing, and how many are not on the board yet."""

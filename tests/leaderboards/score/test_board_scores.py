@@ -20,7 +20,7 @@ from leaderboards.score.board_scores import LEAST_TASKS, BoardScores, alike, boa
 from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import best_so_far
 from leaderboards.score.participation import participation, participation_ratio
-from leaderboards.score.rankings import RANKED_BY, task_ranking
+from leaderboards.score.rankings import task_ranking
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.overview import overview_page
 from leaderboards.show.shared import Site

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
+from leaderboards.play.measures import RANKED_BY
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.spec import Ref
 from leaderboards.score.board_scores import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
 from leaderboards.score.profile import grouped
-from leaderboards.score.rankings import RANKED_BY
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.agent import agent_page
