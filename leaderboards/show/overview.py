@@ -112,7 +112,7 @@ def _answers(site: Site) -> list[tuple[str, str, str, list[Row]]]:
 
 def _unscored(site: Site) -> list[str]:
     """Why there is no score at all, task by task; empty where there is any."""
-    if any(site.scores(one.name, by) is not None for one in site.classes for by in CRITERIA):
+    if any(class_scores(site, one) is not None for one in site.classes):
         return []
     return [f"{task}: {why_no_score(site.summary, task)}" for task in site.summary.tasks]
 

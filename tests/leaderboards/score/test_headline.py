@@ -83,7 +83,7 @@ def test_what_a_board_keeps_says_the_same(lab: Store) -> None:
     kept = keep(spec, trace)
     assert kept is not None
     assert {24, 48, 96} <= set(kept.t.tolist())
-    columns = {name: trace[name].to_numpy() for name in trace}
+    columns = {str(name): trace[name].to_numpy() for name in trace}
     whole = reduce_run(columns, kept.t, as_channel(spec.feedback))
     for name in IN_UNITS:
         assert kept_scores(kept).finals[name] == pytest.approx(whole.finals[name], rel=1e-4)
