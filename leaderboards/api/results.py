@@ -27,7 +27,6 @@ from leaderboards.show.environment import task_charts
 from leaderboards.show.overview import best_found_text
 from leaderboards.show.paper import Drawing
 from leaderboards.show.shared import Site
-from leaderboards.show.why import deed
 from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
 from leaderboards.work.schedule import RunReport
@@ -106,25 +105,6 @@ class Results:
         """
         site = self._site(by)
         return _overall(site) if task is None else _on_task(site, _known(site, task))
-
-    def why(self, agent: str) -> dict[str, str]:
-        """What an agent did on each environment, in a sentence: batches, how it went on, what it was told wrong.
-
-        Costs are regret per evaluation over that of a uniform draw.
-
-        Args:
-            agent: Name of an agent as on the page.
-
-        Returns:
-            The sentence by environment, of those that the agent has finished.
-
-        Raises:
-            ValueError: if there is no agent of that name.
-        """
-        summary = self._site().summary
-        if agent not in summary.agents:
-            raise ValueError(f"agent: no agent {agent!r}; {did_you_mean(agent, summary.agents)}")
-        return {task: deed(summary, task, agent) for task in summary.tasks if (task, agent) in summary.scores}
 
     def compare(self, a: str, b: str | Sequence[str], by: str | None = None) -> pd.DataFrame:
         """Paired differences of an agent to one or several others, `a` less `b`: below 0, `a` is better.

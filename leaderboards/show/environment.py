@@ -30,7 +30,6 @@ from leaderboards.show.table import (
     Row,
     TableCell,
     agent_row,
-    deed_rows,
     final_cells,
     number_cell,
     open_ranks,
@@ -93,7 +92,6 @@ def environment_page(site: Site, task: str) -> dict[str, Any]:
         "gaps": unfinished_rows(site, task=task),
         "theory": _theory(site, task),
         "spread": _spread(site, task),
-        "deeds": deed_rows(site, ((task, agent) for agent in site.best_agents(task))),
     }
 
 

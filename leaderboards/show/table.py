@@ -18,7 +18,6 @@ from leaderboards.score.summary import NOT_ON_BOARD
 from leaderboards.show import palette
 from leaderboards.show.format import NONE, between, number, span
 from leaderboards.show.shared import Site
-from leaderboards.show.why import deed
 
 LAST = math.inf
 """Sort key of a cell without a value: behind all others."""
@@ -180,18 +179,6 @@ def slope_cell(slope: Slope | None) -> TableCell:
 
 
 # ---- rows ----
-
-
-def deed_rows(site: Site, pairs: Iterable[tuple[str, str]], by_task: bool = False) -> list[Row]:
-    """What agents did on tasks, of those pairs of which anything is known, one row an agent or a task."""
-    rows = []
-    for task, agent in pairs:
-        text = deed(site.shown, task, agent)
-        if text:
-            name, file = (task, site.task_files[task]) if by_task else (agent, site.agent_files[agent])
-            cells = [TableCell(text, text, css="deed")]
-            rows.append(Row(name, file, Markup(""), cells, task_place(site, task, agent)))
-    return rows
 
 
 def unfinished_rows(site: Site, task: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
