@@ -20,7 +20,7 @@ from leaderboards.score.frames import TaskRanking, overall_frame, ranked_among, 
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.scores import RunScores
 from leaderboards.score.statistics import Interval, score_interval
-from leaderboards.score.summary import Summary, curve_table, score_table, summarise
+from leaderboards.score.summary import Summary, curve_table, score_table, summarise, with_levels
 from leaderboards.score.tasks import name_all
 from leaderboards.show import build_page
 from leaderboards.show.environment import task_charts
@@ -175,13 +175,15 @@ class Results:
         """One row a run, see `leaderboards.store.store.Store.runs`, with `env` and `agent` named as on the page.
 
         Those names are unique: agents of one label and other settings, and environments played with another horizon or
-        feedback, are told apart. One run has each `env`, `agent`, `seed` and `repetition`.
+        feedback, are told apart. One run has each `env`, `agent`, `seed` and `repetition`. Behind `env` come the
+        arguments that grids of the suite go through.
         """
         frame, entries = self.store.runs(), self.store.entries()
         _, _, names = name_all([entries[str(key)] for key in frame.index], self.suite)
-        return frame.assign(
+        found = frame.assign(
             env=[names[str(key)][0] for key in frame.index], agent=[names[str(key)][1] for key in frame.index]
         )
+        return with_levels(found, "env", {} if self.suite is None else self.suite.levels)
 
     def traces(self, columns: Sequence[str] = TRACE) -> pd.DataFrame:
         """One row an evaluation of every run that is done, in the order of `runs`; a board keeps no traces.

@@ -31,6 +31,9 @@ LONGEST_NAME = 200
 MOST_RUNS = 1_000_000
 """Most runs of a suite: the keys of so many take half a minute."""
 
+OF_NO_FUNCTION = ("noise", "noise_std", "corruption", "misspecification")
+"""Arguments of environments on which their functions do not depend: a grid of them has the same ones at each level."""
+
 _KEY_LENGTH = 32  # hexadecimal digits: 128 bits
 _EXACT = 2.0**53
 _SEED_BITS = 63  # what fits a signed 64-bit integer, which seeds are stored as
@@ -46,6 +49,7 @@ class Ref:
         kwargs: Keyword settings as JSON values; an object without a JSON form is described by its type and repr.
         label: Name on the page; by default the id without namespace and version. It is no part of the identity.
             Invisible characters in it are written as escapes.
+        apart: Those of the kwargs that enter no random stream, since a grid goes through them.
 
     Raises:
         TypeError: if id or label are no text, or the kwargs no mapping from text to values.
@@ -56,6 +60,7 @@ class Ref:
     id: str
     kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     label: str = ""
+    apart: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("id", "label"):
@@ -79,19 +84,27 @@ class Ref:
             raise ValueError(f"kwargs: expected finite numbers for {self.id!r}, got {dict(self.kwargs)!r}") from None
         label = self.label or re.sub(r"-v\d+\Z", "", self.id.rpartition("/")[2].rpartition(":")[2])
         object.__setattr__(self, "label", visible(" ".join(label.splitlines())))
+        object.__setattr__(self, "apart", tuple(self.apart))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ref, (self.id, dict(self.kwargs), self.label)
+        return Ref, (self.id, dict(self.kwargs), self.label, self.apart)
 
     @property
     def identity(self) -> dict[str, Any]:
         """Id and arguments, without the label."""
-        return {"id": self.id, "kwargs": dict(self.kwargs)}
+        return {"id": self.id, "kwargs": dict(self.kwargs), **({"apart": list(self.apart)} if self.apart else {})}
 
     @functools.cached_property
     def key(self) -> str:
         """Canonical JSON of the identity: equal texts for the same environment or agent."""
         return canonical_json(self.identity)
+
+    @functools.cached_property
+    def drawn(self) -> str:
+        """The key of what its random streams belong to: the same without the arguments that are `apart`."""
+        if not self.apart:
+            return self.key
+        return Ref(self.id, {name: value for name, value in self.kwargs.items() if name not in self.apart}).key
 
     @property
     def rebuildable(self) -> bool:
@@ -230,7 +243,7 @@ def _shared_member(id: str, text: str) -> tuple[Mapping[str, Any], str]:
 @functools.lru_cache(maxsize=4096)
 def _built(env: Ref, member: str) -> Ref:
     """An environment with the settings of a member, in JSON."""
-    return Ref(env.id, {**env.kwargs, **json.loads(member)}, env.label)
+    return Ref(env.id, {**env.kwargs, **json.loads(member)}, env.label, env.apart)
 
 
 def task_key(env: Ref, horizon: int, feedback: str) -> str:
@@ -299,7 +312,7 @@ def keyed(key: list[Any]) -> np.random.Generator:
 
 
 def _key(spec: RunSpec, name: str) -> str:
-    return f"[{spec.seed},{spec.built.key},{spec.repetition},{canonical_json(name)}]"
+    return f"[{spec.seed},{spec.built.drawn},{spec.repetition},{canonical_json(name)}]"
 
 
 def _sequence(key: str) -> np.random.SeedSequence:

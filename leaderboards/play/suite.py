@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import re
 import tomllib
 import traceback
@@ -37,12 +38,12 @@ from gpbandit_envs.datasets import DataError, asked_once
 from leaderboards.play.build import build_agent, build_env, check_env_ref, pinned
 from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.play.record import Text, data_reason
-from leaderboards.play.spec import MOST_RUNS, Ref, RunSpec, describe, keyed, task_key
+from leaderboards.play.spec import MOST_RUNS, OF_NO_FUNCTION, Ref, RunSpec, describe, keyed, task_key
 
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
 _LONGEST = 100  # characters of a name; folders of 255 bytes have it with what is added
-_LATER = ("tuned", "members", "kernels", "half", "headline")
+_LATER = ("tuned", "members", "kernels", "half", "headline", "grid")
 
 
 def _is_number(value: object) -> object:
@@ -140,6 +141,10 @@ class EnvironmentEntry(_Entry):
             that belongs to the task and the root seed, so that each is played equally often but for one.
         kernels: Further settings of each member, by its value as text, such as the kernel that is stated. In a suite's
             file the name of a JSON file beside it, as `gpbandit board kernels` makes it.
+        grid: Arguments, each with its levels, as `{"noise_std": [0.1, 1.0]}`: an environment for each combination. All
+            levels of what no function depends on (`leaderboards.play.spec.OF_NO_FUNCTION`) have the same functions,
+            noise variates and random numbers of agents. In a suite that is read it is of one level, with its value
+            among the kwargs.
         half: `"tuning"` where defaults may be chosen on it, `"held out"` where they are judged; "" for neither.
     """
 
@@ -149,6 +154,42 @@ class EnvironmentEntry(_Entry):
     members: dict[str, tuple[Annotated[Any, _Json], ...]] = Field(default_factory=dict)
     kernels: dict[str, Annotated[dict[str, Any], _Json]] = Field(default_factory=dict)
     half: Literal["", "tuning", "held out"] = ""
+    grid: dict[str, tuple[Annotated[Any, _Json], ...]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _grid_of_levels(self) -> EnvironmentEntry:
+        for argument, values in self.grid.items():
+            if not values or _twice(map(json.dumps, values)):
+                raise ValueError(
+                    f"grid: expected one or more different values of {argument!r}, got {list(values)!r:.80}"
+                )
+            if argument in self.members:
+                raise ValueError(f"grid: expected an argument that is not among members, got {argument!r}")
+            if argument in self.kwargs and self.kwargs[argument] not in values:
+                raise ValueError(f"grid: expected an argument that is not among kwargs, got {argument!r}")
+        if math.prod(map(len, self.grid.values())) > MOST_RUNS:
+            raise ValueError(f"grid: expected at most {MOST_RUNS:,} combinations of levels, got more")
+        return self
+
+    @property
+    def levels(self) -> Iterator[EnvironmentEntry]:
+        """An entry for each combination of the grid's levels; itself without a grid, or if it is one of them."""
+        left = {argument: values for argument, values in self.grid.items() if argument not in self.kwargs}
+        for level in itertools.product(*left.values()):
+            stated = dict(zip(left, level))
+            texts = (value if isinstance(value, str) else json.dumps(value) for value in level)
+            words = ", ".join(f"{name} {text}" for name, text in zip(left, texts))
+            label = ", ".join(filter(None, (self.ref.label if words else self.label, words)))
+            yield self.model_copy(update={"kwargs": {**self.kwargs, **stated}, "label": label})
+
+    @property
+    def ref(self) -> Ref:
+        """The entry as it stands in a spec; of one with a grid that of no level."""
+        return Ref(self.id, self.kwargs, self.label, self._apart)
+
+    @property
+    def _apart(self) -> tuple[str, ...]:
+        return tuple(argument for argument in self.grid if argument in OF_NO_FUNCTION)
 
     @model_validator(mode="after")
     def _members_and_kernels(self) -> EnvironmentEntry:
@@ -173,7 +214,9 @@ class EnvironmentEntry(_Entry):
 
     @property
     def refs(self) -> tuple[Ref, ...]:
-        return tuple(Ref(self.id, {**self.kwargs, **member}, self.label) for member in self.variants) or (self.ref,)
+        return tuple(Ref(self.id, {**self.kwargs, **member}, self.label, self._apart) for member in self.variants) or (
+            self.ref,
+        )
 
     @property
     def variants(self) -> tuple[Mapping[str, Any], ...]:
@@ -203,7 +246,8 @@ class SuiteTask(NamedTuple):
         """The settings of the member that is played in a repetition; empty if the environment is no family."""
         if not self.variants:
             return {}
-        order = keyed([seed, self.key, "member"]).permutation(len(self.variants))
+        drawn = f"{self.env.drawn} {self.horizon} {self.feedback}"  # that of `key`, but for a grid
+        order = keyed([seed, drawn, "member"]).permutation(len(self.variants))
         return self.variants[order[repetition % len(order)]]
 
 
@@ -245,6 +289,11 @@ class Suite(_Strict):
             raise ValueError(f"expected one of {', '.join((*RANKED_BY, *IN_UNITS))}, got {name!r}")
         return name
 
+    @field_validator("environments")
+    @classmethod
+    def _levels(cls, entries: tuple[EnvironmentEntry, ...]) -> tuple[EnvironmentEntry, ...]:
+        return tuple(level for entry in entries for level in entry.levels)
+
     @field_validator("environments", "agents")
     @classmethod
     def _labels_differ(cls, entries: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
@@ -274,6 +323,11 @@ class Suite(_Strict):
             )
             for entry in self.environments
         )
+
+    @property
+    def levels(self) -> dict[str, dict[str, Any]]:
+        """By the label of each environment the arguments that its grid goes through; empty for one of no grid."""
+        return {one.ref.label: {name: one.kwargs[name] for name in one.grid} for one in self.environments}
 
     @property
     def n_runs(self) -> int:

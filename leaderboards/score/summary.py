@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,11 @@ class Summary:
         """Of each task of the suite whether defaults were chosen on it, see `EnvironmentEntry.half`."""
         return {} if self.suite is None else {one.ref.label: one.half for one in self.suite.environments}
 
+    @property
+    def levels(self) -> dict[str, dict[str, Any]]:
+        """See `Suite.levels`."""
+        return {} if self.suite is None else self.suite.levels
+
     def on(self, task: str) -> dict[str, AgentScores]:
         """Scores on one task, by agent."""
         return {agent: self.scores[task, agent] for agent in self.agents if (task, agent) in self.scores}
@@ -162,9 +168,9 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
 def score_table(summary: Summary) -> pd.DataFrame:
     """Final scores, one row per task, agent and metric.
 
-    Columns: `task, agent, metric, n, mean, low, high` (interval of the mean over repetitions, see `score_interval`),
-    `median, median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric that is undefined on
-    the environment is NaN.
+    Columns: `task`, the arguments of grids, `agent, metric, n, mean, low, high` (interval of the mean over repetitions,
+    see `score_interval`), `median, median_low, median_high` (order statistics) and `q95`, the 95 % quantile. A metric
+    that is undefined on the environment is NaN.
     """
     rows = []
     for (task, agent), scores in summary.scores.items():
@@ -177,7 +183,16 @@ def score_table(summary: Summary) -> pd.DataFrame:
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
             rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q))
     columns = ["task", "agent", "metric", "n", "mean", "low", "high", "median", "median_low", "median_high", "q95"]
-    return pd.DataFrame(rows, columns=columns)
+    return with_levels(pd.DataFrame(rows, columns=columns), "task", summary.levels)
+
+
+def with_levels(frame: pd.DataFrame, column: str, levels: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """The frame with a column for each argument that a grid goes through, behind the column that names tasks."""
+    names = dict.fromkeys(name for level in levels.values() for name in level)
+    first = list(frame).index(column) + 1
+    for place, name in enumerate((name for name in names if name not in frame), first):
+        frame.insert(place, name, [levels.get(task, {}).get(name, np.nan) for task in frame[column]])
+    return frame
 
 
 def curve_table(summary: Summary) -> pd.DataFrame:

@@ -259,10 +259,19 @@ class AgentView(NamedTuple):
 
 
 class TasksView(NamedTuple):
-    """What charts `on="tasks"` are drawn of: tasks of a class by name, and the ranking over them, if there is one."""
+    """What charts `on="tasks"` are drawn of.
+
+    Attributes:
+        tasks: Tasks of a class, by name.
+        ranking: The ranking over them, if there is one.
+        levels: By task, the arguments that a grid goes through.
+        by: What agents are ranked by.
+    """
 
     tasks: Mapping[str, TaskView]
     ranking: OverallRanking | None
+    levels: Mapping[str, Mapping[str, Any]] = {}
+    by: str = "cumulative_regret"
 
 
 class RegisteredChart(NamedTuple):
@@ -348,4 +357,5 @@ def task_view(site: Site, task: str) -> TaskView:
 
 def tasks_view(site: Site, tasks: Iterable[str], ranking: OverallRanking | None) -> TasksView:
     """What is drawn of several tasks and the ranking over them."""
-    return TasksView({task: task_view(site, task) for task in tasks}, ranking)
+    views = {task: task_view(site, task) for task in tasks}
+    return TasksView(views, ranking, site.summary.levels, site.ranked_by)

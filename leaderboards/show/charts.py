@@ -20,7 +20,7 @@ from leaderboards.score.comparison import PairedComparison
 from leaderboards.score.delay_cost import KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, REWARD, Metric
 from leaderboards.score.scores import AgentScores
-from leaderboards.score.statistics import performance_profile
+from leaderboards.score.statistics import performance_profile, stratified_means
 from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
 from leaderboards.show.chart import (
     EVALUATIONS,
@@ -260,6 +260,49 @@ def profile_chart(view: TasksView) -> Chart | None:
         meaning="Share of runs with at most that regret ratio, every environment with the same weight.",
         mark="steps",
     )
+
+
+@chart(on="tasks", figure="sweep")
+def sweep_chart(view: TasksView, which: int = 0) -> Chart | None:
+    """Final regret against an argument that a grid goes through, of agents that have played all levels."""
+    numbers: dict[str, dict[float, list[TaskView]]] = {}
+    for task, one in view.tasks.items():
+        for name, value in view.levels.get(task, {}).items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                numbers.setdefault(name, {}).setdefault(float(value), []).append(one)
+    swept = [(name, dict(sorted(levels.items()))) for name, levels in numbers.items() if len(levels) > 1]
+    if which >= len(swept):
+        return None
+    name, levels = swept[which]
+    tasks, lines = [one for level in levels.values() for one in level], []
+    for agent in tasks[0].scores:
+        if all(agent in one.scores for one in tasks):
+            means = [
+                stratified_means([one.scores[agent].finals[view.by][:, None] for one in level])[0]
+                for level in levels.values()
+            ]
+            y, low, high = (np.array(ends) for ends in zip(*((mean.estimate, mean.low, mean.high) for mean in means)))
+            ends = (low, high) if all(mean.is_known for mean in means) else ()
+            lines.append(Line(agent, np.array(list(levels)), y, *ends))
+    others = " Other arguments of the grid weigh alike." if len(swept) > 1 else ""
+    regret = METRICS[view.by]
+    title = f"Regret against {name}"
+    return Chart(
+        f"sweep-{which}",
+        title,
+        Axis(name),
+        Axis(f"final {regret.title.lower()}", regret.unit),
+        _known(lines),
+        meaning=f"Mean {regret.title.lower()} at the end at each level of {name}, with its 95 % interval.{others}",
+        alt=f"{title}, for {', '.join(line.name for line in lines)}.",
+        mark="joined points",
+    )
+
+
+@chart(on="tasks", figure="second_sweep")
+def second_sweep_chart(view: TasksView) -> Chart | None:
+    """The same against the second argument of a grid."""
+    return sweep_chart(view, 1)
 
 
 # ---- one agent on all tasks ----

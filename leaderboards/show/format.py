@@ -206,9 +206,10 @@ def row_command(task: Task, agent: Ref, blocks: tuple[Block, ...]) -> str | None
     """The command that repeats the runs of one row and prints their cumulative regret.
 
     Returns:
-        A shell command; None if the environment or the agent was given as an object, which no text can rebuild.
+        A shell command; None if the environment or the agent was given as an object, which no text can rebuild, or the
+        environment is a level of a grid, whose streams `run` does not know.
     """
-    if not (task.env.rebuildable and agent.rebuildable and blocks):
+    if not (task.env.rebuildable and agent.rebuildable and blocks) or task.env.apart:
         return None
     settings = [f"horizon={task.horizon}"]
     if task.feedback != "on_request":
