@@ -71,6 +71,7 @@ class InitialData:
         rewards: The noisy reward of each, shape `(n,)`, finite.
         arms: Their arms, shape `(n,)`, n >= 1, repeated where an arm was evaluated several times; None on a box.
         points: Their points of the unit cube, shape `(n, d)`, n >= 1; None on arms.
+        sds: Standard errors of the rewards, shape `(n,)`, NaN where not known; None for none.
 
     Raises:
         ValueError: if not exactly one of arms and points is given, the shapes differ, there are none, an index is no
@@ -80,6 +81,7 @@ class InitialData:
     rewards: Float[np.ndarray, " n"]
     arms: Int[np.ndarray, " n"] | None = None
     points: Float[np.ndarray, "n d"] | None = None
+    sds: Float[np.ndarray, " n"] | None = None
 
     def __post_init__(self) -> None:
         if (self.arms is None) == (self.points is None):

@@ -133,6 +133,7 @@ class Feedback:
         rewards: Noisy rewards, shape `(n,)`; NaN exactly where `failed`.
         costs: Cost of each evaluation, shape `(n,)`, unit stated by the environment.
         failed: True where the evaluation gave no reward, shape `(n,)`.
+        sds: Standard errors of the rewards, shape `(n,)`, NaN where not known; None for none.
     """
 
     tickets: Int[np.ndarray, " n"]
@@ -140,6 +141,7 @@ class Feedback:
     rewards: Float[np.ndarray, " n"]
     costs: Float[np.ndarray, " n"]
     failed: Bool[np.ndarray, " n"]
+    sds: Float[np.ndarray, " n"] | None = None
 
     def __post_init__(self) -> None:
         n = len(self.tickets)

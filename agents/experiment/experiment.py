@@ -35,7 +35,7 @@ from agents.experiment.history import Evaluation, History, Outcomes, as_outcome,
 from agents.experiment.outlook import Beliefs, Outlook, Stop, as_level, look, stop_of
 from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
-from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, begin
+from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, as_columns, begin
 from agents.experiment.several import SeveralOutcomes
 from agents.experiment.sheets import Plate, read_sheet, rows_of
 from agents.learned.base import LearnedAgent, Mixture
@@ -112,6 +112,8 @@ class Experiment:
         noise_std: Standard deviation of the noise, unit of the outcome, likewise.
         prior_mean: What to expect of an outcome, likewise.
         log: Columns of a table of candidates that are to be scaled by their logarithm.
+        sd: What the column of the standard errors of the outcome is called in tables, of several outcomes a dict; None
+            for the outcome's name and `" sd"`. Where one is known it takes the place of the learnt noise.
 
     Raises:
         TypeError: if an argument is of the wrong kind.
@@ -139,6 +141,7 @@ class Experiment:
         noise_std: float | None = None,
         prior_mean: float = 0.0,
         log: Sequence[str] = (),
+        sd: str | Mapping[str, str] | None = None,
     ) -> None:
         failures = as_truth("failures", failures)
         self.repeats, self.seed = as_truth("repeats", repeats), as_count("seed", seed, 0, _MOST_SEED)
@@ -146,17 +149,24 @@ class Experiment:
         self.prior_mean = as_outcome("prior_mean", prior_mean)
         self.on_failure = as_word("on_failure", on_failure, get_args(OnFailure))
         self._id, self._settings = as_agent(agent)
-        self._choices, known = as_choices(parameters, self.outcomes, log, constraints)
+        self._sds = as_columns(sd, self.outcomes)
+        self._choices, known = as_choices(parameters, self.outcomes, log, constraints, self._sds.values())
         if data is None and failures:
             raise ValueError(
                 "failures: expected only with data=; in a table of candidates a row without an outcome is one to try"
             )
-        self._history = History(self._choices, self.goals, prior_mean=self.prior_mean, repeats=self.repeats)
+        self._history = History(
+            self._choices, self.goals, prior_mean=self.prior_mean, repeats=self.repeats, sds=self._sds
+        )
         failed = []
         if known is not None:
             self._history.take_over(known, "table", False)
         if data is not None:
-            failed = self._history.take_over(as_frame("data", data), "data", failures)
+            frame = as_frame("data", data)
+            missing = [] if sd is None else [column for column in self._sds.values() if column not in frame]
+            if missing:
+                raise ValueError(f"sd: expected columns of data, got {missing[0]!r}")
+            failed = self._history.take_over(frame, "data", failures)
         self._problems = tuple(
             Problem(
                 name="the experiment",
@@ -171,6 +181,8 @@ class Experiment:
         )
         self._problem = self._problems[0]
         self._agent, self._worst = self._begun(), self._worst_told()
+        if any(each.sds for each in self._history.before):
+            self._refuse_sd()
         for i, point in failed:
             with row_named(i):
                 self.tell(point, failed=True)
@@ -192,7 +204,13 @@ class Experiment:
             return None
         actions = np.array([each.action for each in before])
         rewards = np.array([self._history.reward(each, goal) for each in before])
-        return InitialData(rewards=rewards, **{"points" if self.candidates is None else "arms": actions})
+        sds = np.array([each.sds.get(goal.name, np.nan) for each in before])
+        return InitialData(rewards=rewards, sds=sds, **{"points" if self.candidates is None else "arms": actions})
+
+    def _refuse_sd(self) -> None:
+        """Raise where the policy takes no standard errors."""
+        if not isinstance(_part(self._agent, 0), MAPBUCB):
+            raise ValueError(f"sd: {self._id!r} takes no standard errors; {DEFAULT_AGENT!r}, the default, does")
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -378,6 +396,7 @@ class Experiment:
         *,
         failed: bool = False,
         correct: bool = False,
+        sd: float | Mapping[str, float] | None = None,
     ) -> None:
         """Say what came of a point, asked or not, or of all points of a table.
 
@@ -392,6 +411,7 @@ class Experiment:
             outcome: What came of it, a finite number; of several outcomes a dict with a number for each. Where some are
                 measured later, those that are there: the point stays open until the last one is told.
             failed: Whether the evaluation gave no outcome; `outcome` is then left out.
+            sd: Standard error of the outcome, > 0, where it is known, of several a dict; in place of the learnt noise.
             correct: Whether this takes the place of what was told of the point before. The policy learns all anew.
 
         Raises:
@@ -402,21 +422,25 @@ class Experiment:
                 finite number.
             ImportError: if the file is one of Excel and openpyxl is not installed (extra `excel`).
         """
+        if sd is not None:
+            self._refuse_sd()
         if isinstance(point, Mapping):
-            self._history.tell(point, outcome, failed, correct)
+            self._history.tell(point, outcome, failed, correct, sd)
             return
         given: Any = point
         if not hasattr(given, "columns") and not isinstance(given, (str, Path)):
             expected = f"a dict with {', '.join(self._choices.names)}, a DataFrame or the path of a .csv or .xlsx file"
             raise TypeError(f"point: expected {expected}, got {shown(point)}")
-        if outcome is not None or failed:
-            raise ValueError("outcome, failed: expected none beside a table, which says what came of each point")
+        if outcome is not None or failed or sd is not None:
+            raise ValueError("outcome, failed, sd: expected none beside a table, which says what came of each point")
         parameters = {each.name: each for each in self._choices.parameters.all}
         words = [name for name, each in parameters.items() if all(isinstance(label, str) for label in each.labels)]
         words = [name for name in words if parameters[name].labels]
-        frame = read_sheet(point, self._choices.names, words, self.outcomes)
+        frame = read_sheet(point, self._choices.names, words, self.outcomes, tuple(self._sds.values()))
+        if frame.columns.isin(self._sds.values()).any():
+            self._refuse_sd()
         told = copy.deepcopy(self._history, {id(self._choices): self._choices})
-        told.tell_rows(rows_of(frame, self._choices.names), as_truth("correct", correct))
+        told.tell_rows(rows_of(frame, self._choices.names, self._sds), as_truth("correct", correct))
         self._history = told
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
@@ -460,7 +484,8 @@ class Experiment:
         failed = np.array([each.numbers is None for _, each in told])
         rewards = np.array([np.nan if each.numbers is None else self._history.reward(each, goal) for _, each in told])
         actions = np.array([each.action for _, each in told])
-        return Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed)
+        sds = np.array([each.sds.get(goal.name, np.nan) for _, each in told])
+        return Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed, sds)
 
     def _pending(self, new: Sequence[Evaluation]) -> Pending:
         open_ = [(i, each.action) for i, each in enumerate([*self._history.own, *new]) if each.status == "open"]
@@ -793,8 +818,12 @@ class Experiment:
             "kernel": None if self._problem.kernel is None else self._problem.kernel.to_spec(),
             "noise_std": self._problem.noise_std,
             "prior_mean": self.prior_mean,
-            "data": [{**each.point, **(each.outcomes or {})} for each in self._history.before],
+            "data": [
+                {**each.point, **(each.outcomes or {}), **self._history.errors(each)} for each in self._history.before
+            ],
         }
+        if self._sds != as_columns(None, self.outcomes):
+            setup["sd"] = self._sds
         return file.write(Path(path), self._choices, setup, self._history.events, overwrite)
 
     @classmethod

@@ -18,10 +18,11 @@ from gpbandit_envs.version import __version__
 Event = dict[str, Any]
 """`{"ask": points}`, with `"fixed"` values where there were any; `{"tell": number, "outcome": y}`, where `y` is a dict
 if there are several outcomes, or `{"tell": number, "failed": True}`, each with its `"point"` where that had not been
-asked, or was weighed so, and with `"correct"` where it takes the place of what was told before; or
-`{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left out."""
+asked, or was weighed so, with `"sd"`, like `y`, where standard errors are known, and with `"correct"` where it takes
+the place of what was told before; or `{"withdraw": number}`. Evaluations are numbered from 0, those in `data` left
+out."""
 
-_KEYS = {"ask": ("fixed",), "tell": ("outcome", "failed", "point", "correct"), "withdraw": ()}
+_KEYS = {"ask": ("fixed",), "tell": ("outcome", "failed", "point", "correct", "sd"), "withdraw": ()}
 _FORMAT = "gpbandit-envs experiment"
 _SETUP = {
     *("parameters", "candidates", "log", "agent", "outcome", "minimise", "seed", "repeats", "on_failure"),
@@ -81,7 +82,7 @@ def _is_newest(outcome: Any, events: list[Event]) -> bool:
         goal[1:] and goal[1].startswith("<=") if isinstance(goal, list) else "target" in str(goal) for goal in goals
     )
     for event in events:
-        found = found or "correct" in event or ("point" in event and event["tell"] < n)
+        found = found or "correct" in event or "sd" in event or ("point" in event and event["tell"] < n)
         n += len(event.get("ask", ())) + ("point" in event)
     return found
 
@@ -147,7 +148,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
         hint = f"; {__version__} is too old for it" if isinstance(schema, int) else ""
         raise ValueError(f"{path}: expected schema {' or '.join(map(str, _SCHEMAS))}, got {shown(schema)}{hint}")
     setup, events = content.get("setup"), content.get("events")
-    if not isinstance(setup, dict) or set(setup) - {"constraints"} != _SETUP:
+    if not isinstance(setup, dict) or set(setup) - {"constraints", "sd"} != _SETUP:
         raise ValueError(f"{path}: expected a setup with {', '.join(sorted(_SETUP))}, got {shown(setup)}")
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise ValueError(f"{path}: expected a list of events, got {shown(events)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isclose
@@ -50,6 +50,7 @@ class Evaluation:
         asked: Whether the policy proposed it; False for one that was told without having been asked.
         counts_as: For a failed one, the outcomes that the policy was given in place of none, if any.
         early: Outcomes that were told while others are awaited.
+        sds: Standard errors of the outcomes, of those of which they are known.
     """
 
     point: Point
@@ -59,6 +60,7 @@ class Evaluation:
     asked: bool = True
     counts_as: Outcomes | None = None
     early: Outcomes = field(default_factory=dict)
+    sds: Outcomes = field(default_factory=dict)
 
     @property
     def numbers(self) -> Outcomes | None:
@@ -79,7 +81,7 @@ def as_outcome(name: str, value: Any) -> float:
     return float(value)
 
 
-def as_outcomes(names: Sequence[str], given: Any, early: bool = False) -> Outcomes:
+def as_outcomes(names: Sequence[str], given: Any, early: bool = False, what: str = "outcome") -> Outcomes:
     """A number for every outcome: of a single one the number alone, else a dict; if `early`, for at least one.
 
     Raises:
@@ -88,15 +90,31 @@ def as_outcomes(names: Sequence[str], given: Any, early: bool = False) -> Outcom
     """
     if not isinstance(given, Mapping):
         if len(names) > 1:
-            raise TypeError(f"outcome: expected a dict with a number for each of {', '.join(names)}, got {given!r}")
+            raise TypeError(f"{what}: expected a dict with a number for each of {', '.join(names)}, got {given!r}")
         given = {names[0]: given}
     for name in given:
         if name not in names:
-            raise ValueError(f"outcome: no outcome {name!r}; {did_you_mean(str(name), list(names), cutoff=0.5)}")
+            raise ValueError(f"{what}: no outcome {name!r}; {did_you_mean(str(name), list(names), cutoff=0.5)}")
     missing = [name for name in names if name not in given]
     if missing and not (early and given):
-        raise ValueError(f"outcome: expected a number for each of {', '.join(names)}, missing {', '.join(missing)}")
+        raise ValueError(f"{what}: expected a number for each of {', '.join(names)}, missing {', '.join(missing)}")
     return {name: as_outcome(name, given[name]) for name in names if name in given}
+
+
+def as_sds(names: Sequence[str], given: Any, outcomes: Collection[str]) -> Outcomes:
+    """Standard errors, each > 0, of those of the outcomes of which they are given: of a single one the number alone.
+
+    Raises:
+        TypeError: if there are several outcomes and it is no dict.
+        ValueError: if one is unknown, no finite number > 0, or of an outcome that is not told.
+    """
+    found = as_outcomes(names, given, early=True, what="sd")
+    for name, sd in found.items():
+        if not sd > 0:
+            raise ValueError(f"sd: expected a number > 0, got {sd!r}; leave it out where it is not known")
+        if name not in outcomes:
+            raise ValueError(f"sd: expected that of an outcome that is told, got {name!r}")
+    return found
 
 
 def has_outcomes(frame: pd.DataFrame, outcome: str) -> bool:
@@ -118,9 +136,9 @@ def has_outcomes(frame: pd.DataFrame, outcome: str) -> bool:
 
 
 def outcomes_in(
-    frame: pd.DataFrame, names: Sequence[str], failures: bool, table: str
-) -> Iterator[tuple[int, Point, Outcomes | None]]:
-    """The rows of a table: number, point, and outcomes; None for one that failed.
+    frame: pd.DataFrame, names: Sequence[str], failures: bool, table: str, sds: Mapping[str, str]
+) -> Iterator[tuple[int, Point, Outcomes | None, Outcomes]]:
+    """The rows of a table: number, point, outcomes, None for one that failed, and their standard errors.
 
     With `failures`, rows without any outcome failed. Where the table has the column `status` of `Experiment.results`,
     that says it: rows that are open or withdrawn are left out, unless they have outcomes. Messages call it `table`.
@@ -141,6 +159,8 @@ def outcomes_in(
         point = {str(name): plain(value) for name, value in row.items()}
         status = point.pop(STATUS, "")
         found = {name: point.pop(name) for name in names}
+        errors = {name: point.pop(sds[name]) for name in names if sds[name] in point}
+        errors = {name: sd for name, sd in errors.items() if not pd.isna(sd)}
         missing = [name for name in names if pd.isna(found[name])]
         if status in ("open", "withdrawn") and len(missing) == len(names):
             continue
@@ -160,15 +180,17 @@ def outcomes_in(
                 )
             if not missing:
                 outcomes = as_outcomes(names, found)
-        yield i, point, outcomes
+            errors = as_sds(names, errors, names) if errors and not missing else {}
+        yield i, point, outcomes, errors
 
 
-def _says(evaluation: Evaluation, outcomes: Outcomes | None) -> bool:
+def _says(evaluation: Evaluation, outcomes: Outcomes | None, sds: Mapping[str, Any]) -> bool:
     """Whether these outcomes, or None for a failure, have been told of an evaluation, up to the digits of a file."""
     known = evaluation.outcomes or evaluation.early
     if outcomes is None:
         return evaluation.status == "failed"
-    return all(name in known and isclose(known[name], y, rel_tol=SAME) for name, y in outcomes.items())
+    there = [(known, outcomes), (evaluation.sds, sds)]
+    return all(name in old and isclose(old[name], y, rel_tol=SAME) for old, new in there for name, y in new.items())
 
 
 @contextmanager
@@ -188,6 +210,7 @@ class History:
         goals: What is wanted of each outcome.
         prior_mean: What to expect of an outcome.
         repeats: Whether a point may be told more than once.
+        sds: What the columns of the standard errors are called, by outcome.
 
     Attributes:
         before: Those from before, of which all have an outcome.
@@ -198,14 +221,15 @@ class History:
     """
 
     def __init__(
-        self, choices: Region | Candidates, goals: Sequence[Goal], *, prior_mean: float, repeats: bool
-    ) -> None:
+        self, choices: Region | Candidates, goals: Sequence[Goal], *, prior_mean: float, repeats: bool,
+        sds: Mapping[str, str],
+    ) -> None:  # fmt: skip
         self.before: list[Evaluation] = []
         self.own: list[Evaluation] = []
         self.untold: list[int] = []
         self.corrected = False
         self.events: list[Event] = []
-        self._choices, self._repeats = choices, repeats
+        self._choices, self._repeats, self.sds = choices, repeats, sds
         self.goals, self._prior_mean = tuple(goals), prior_mean
         self._names = [goal.name for goal in self.goals]
         self._met: dict[Hashable, list[tuple[int, Evaluation]]] = {}  # by `choices.cells`, with places in `all`
@@ -229,14 +253,14 @@ class History:
             ValueError: if a row is wrong or a point is there twice.
         """
         failed = []
-        for i, point, outcomes in outcomes_in(frame, self._names, failures, table):
+        for i, point, outcomes, sds in outcomes_in(frame, self._names, failures, table, self.sds):
             if outcomes is None:
                 failed.append((i, point))
                 continue
             with row_named(i, table):
                 new = self.stated(point)
                 self._refuse_repeat(new)
-            new.outcomes, new.status = outcomes, "done"
+            new.outcomes, new.status, new.sds = outcomes, "done", sds
             self.before.append(new)
             self._meet(new)
         return failed
@@ -250,8 +274,9 @@ class History:
         self.events.append({"ask": [each.point for each in new], **({"fixed": dict(fixed)} if fixed else {})})
 
     def tell(
-        self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool, correct: bool = False
-    ) -> None:
+        self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool, correct: bool = False,
+        sd: float | Outcomes | None = None,
+    ) -> None:  # fmt: skip
         """What came of a point; raises as `Experiment.tell`."""
         correct = as_truth("correct", correct)
         if as_truth("failed", failed) and outcome is not None:
@@ -260,6 +285,9 @@ class History:
         if not failed:
             outcomes = as_outcomes(self._names, outcome, early=True)
             came = {"outcome": outcomes if len(self._names) > 1 else outcomes[self._names[0]]}
+        if sd is not None:
+            sds = as_sds(self._names, sd, () if failed else outcomes)
+            came["sd"] = sds if len(self._names) > 1 else sds[self._names[0]]
         new = self.stated(point)
         if correct:
             self.note({"tell": self._told(new), **came, "correct": True})
@@ -275,25 +303,29 @@ class History:
         found = self._weighed(new)
         self.note({"tell": len(self.own) if found is None else found, **came, "point": new.point})
 
-    def tell_rows(self, rows: Iterable[tuple[int, Point, Mapping[str, Any] | None]], correct: bool) -> None:
-        """What came of many points, with the numbers of their rows; what was told already, and is the same, is no news.
+    def tell_rows(
+        self, rows: Iterable[tuple[int, Point, Mapping[str, Any] | None, Mapping[str, Any]]], correct: bool
+    ) -> None:
+        """What came of many points, see `sheets.rows_of`; what was told already, and is the same, is no news.
 
         With repeats each row stands for another evaluation of its point.
         """
         taken: set[int] = set()
-        for i, point, outcomes in rows:
+        for i, point, outcomes, sds in rows:
             with row_named(i, "point"):
                 new = self.stated(point)
                 came = None if outcomes is None else as_outcomes(self._names, outcomes, early=True)
                 known = self.met(new.action, "done", "failed", "open")
-                same = next((place for place, each in known if place not in taken and _says(each, came)), None)
+                same = next((place for place, each in known if place not in taken and _says(each, came, sds)), None)
                 if same is not None:
                     taken.add(same)
                     continue
-                told = came if came is None or len(self._names) > 1 else came[self._names[0]]
+                told, errors = (
+                    each if not each or len(self._names) > 1 else each[self._names[0]] for each in (came, sds)
+                )
                 again = correct and any(each.status != "open" or each.early for _, each in known)
-                self.tell(point, told, outcomes is None, again)
-                taken.update(place for place, each in self.met(new.action, "done", "failed") if _says(each, came))
+                self.tell(point, told, outcomes is None, again, errors or None)
+                taken.update(place for place, each in self.met(new.action, "done", "failed") if _says(each, came, sds))
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
         """An open point will not be tried; raises as `Experiment.withdraw`."""
@@ -337,6 +369,8 @@ class History:
                 self.corrected = self.corrected or number not in self.untold
                 self.untold = [each for each in self.untold if each != number]
             told.early = {} if outcomes is None else {**told.early, **outcomes}
+            kept: dict[str, float] = {name: sd for name, sd in told.sds.items() if name not in (outcomes or told.sds)}
+            told.sds = {**kept, **(as_sds(self._names, event["sd"], outcomes or ()) if "sd" in event else {})}
             told.outcomes, told.status = None, "failed" if outcomes is None else "open"
             if outcomes is not None and len(told.early) == len(self._names):  # else the others are awaited
                 told.outcomes, told.status = told.early, "done"
@@ -517,9 +551,17 @@ class History:
 
         rows = [(each, "before") for each in self.before] + [(each, each.status) for each in self.own]
         nothing = dict.fromkeys(self._names)
-        columns = [*self._choices.names, *self._names, STATUS]
-        found = [{**each.point, **nothing, **(each.outcomes or each.early), STATUS: status} for each, status in rows]
+        there = [self.sds[name] for name in self._names if any(name in each.sds for each, _ in rows)]
+        columns = [*self._choices.names, *self._names, *there, STATUS]
+        found = [
+            {**each.point, **nothing, **(each.outcomes or each.early), **self.errors(each), STATUS: status}
+            for each, status in rows
+        ]
         return pd.DataFrame(found, columns=columns)
+
+    def errors(self, evaluation: Evaluation) -> dict[str, float]:
+        """Its standard errors, by column."""
+        return {self.sds[name]: sd for name, sd in evaluation.sds.items()}
 
     def __repr__(self) -> str:
         counts = {"before": len(self.before)}

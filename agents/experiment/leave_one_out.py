@@ -162,7 +162,8 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, choices: Regio
     X = learned.space.coordinates(np.array([each.action for _, each in known]))
     y = np.array([history.reward(each, goal) for _, each in known])
     groups = np.array(history.points([each for _, each in known]))
-    mean, variance = leave_one_out(posterior.kernel, X, y, posterior.lam, posterior.prior_mean, groups)
+    lam = np.array([each.sds.get(goal.name, sqrt(posterior.lam)) ** 2 for _, each in known])
+    mean, variance = leave_one_out(posterior.kernel, X, y, lam, posterior.prior_mean, groups)
     told = [np.nan if each.outcomes is None else goal.measure(each.outcomes[goal.name]) for _, each in known]
     columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}
     coordinates = choices.parameters.coordinates

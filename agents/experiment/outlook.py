@@ -196,7 +196,8 @@ class Beliefs:
             model = lent
             if model is None:
                 model = MixtureBUCB(prior=HyperPrior.informative(problem.dim), draws=_DRAWS, n_initial=1)
-                initial = InitialData(rewards=y, **{name: actions})
+                sds = np.array([each.sds.get(goal.name, np.nan) for each in self.known])
+                initial = InitialData(rewards=y, sds=sds, **{name: actions})
                 model.reset(replace(problem, initial=initial), np.random.default_rng(seed))
             self.models.append(model)
         self.X = self.coordinates(self.known)

@@ -20,6 +20,7 @@ from agents.experiment.parameters import Parameters
 from agents.experiment.region import Region
 from agents.experiment.several import SeveralOutcomes
 from agents.learned.gp_bucb import MAPBUCB, MixtureBUCB
+from gpbandit_envs.arguments import as_word
 from gpbandit_envs.problem import Problem
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ DEFAULT_AGENT = "MAP-BUCB"
 
 
 def as_choices(
-    parameters: Mapping[str, Any] | Table, outcomes: Sequence[str], log: Sequence[str], constraints: Sequence[Any]
+    parameters: Mapping[str, Any] | Table,
+    outcomes: Sequence[str],
+    log: Sequence[str],
+    constraints: Sequence[Any],
+    sds: Iterable[str] = (),
 ) -> tuple[Region | Candidates, pd.DataFrame | None]:
     """What can be tried, and the rows of a table of candidates whose outcomes are known already.
 
@@ -61,15 +66,31 @@ def as_choices(
             )
         if there:
             known = frame[frame[there].notna().any(axis="columns")]
-            frame = frame.drop(columns=there)
+            frame = frame.drop(columns=[*there, *(column for column in sds if column in frame)])
         choices = Candidates.of(frame, (log,) if isinstance(log, str) else tuple(map(str, log)))
     for name in choices.names:
-        if name in (*outcomes, STATUS):
+        if name in (*outcomes, *sds, STATUS):
             raise ValueError(
                 f"parameters: expected names other than {', '.join(map(repr, outcomes))} and {STATUS!r}, which are "
                 f"columns of results(), got {name!r}; outcome= is the name of the outcome"
             )
     return choices, known
+
+
+def as_columns(sd: Any, outcomes: Sequence[str]) -> dict[str, str]:
+    """What the columns of standard errors are called, by outcome.
+
+    Raises:
+        TypeError: if it is neither None, nor text for a single outcome, nor a dict of texts.
+        ValueError: if a name is none of an outcome.
+    """
+    given = {outcomes[0]: sd} if isinstance(sd, str) and len(outcomes) == 1 else {} if sd is None else sd
+    if not isinstance(given, Mapping) or not all(isinstance(column, str) for column in given.values()):
+        expected = "the name of a column" if len(outcomes) == 1 else "a dict of columns by outcome"
+        raise TypeError(f"sd: expected {expected}, got {sd!r}")
+    for name in given:
+        as_word("sd", name, tuple(outcomes))
+    return {name: given.get(name, f"{name} sd") for name in outcomes}
 
 
 def _as_constraints(constraints: Sequence[Any], outcomes: Sequence[str]) -> list[Constraint]:

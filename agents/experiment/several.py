@@ -117,7 +117,8 @@ class SeveralOutcomes:
             return posterior
         Z = part.space.coordinates(hallucinated)
         X, y = np.concatenate([part.X, Z]), np.concatenate([part.y, posterior.at(Z)[0]])
-        return GPRegression(posterior.kernel, X, y, posterior.lam, part.prior_mean)
+        known = np.append(part.known, np.full(len(Z), np.nan))
+        return GPRegression(posterior.kernel, X, y, posterior.lam, part.prior_mean, known)
 
     def recommend(self, allowed: Bool[np.ndarray, " n"]) -> Action:
         """The evaluated point of best posterior mean among those whose means keep to all limits.

@@ -75,7 +75,13 @@ def import_openpyxl() -> None:
         raise ImportError('Excel files need openpyxl: pip install "gpbandit-envs[excel]"') from error
 
 
-def read_sheet(table: Table, names: Sequence[str], words: Collection[str], outcomes: Sequence[str]) -> pd.DataFrame:
+def read_sheet(
+    table: Table,
+    names: Sequence[str],
+    words: Collection[str],
+    outcomes: Sequence[str],
+    sds: Sequence[str],
+) -> pd.DataFrame:
     """The columns of a table that are parameters, outcomes or the status; a warning names the others.
 
     Args:
@@ -83,6 +89,7 @@ def read_sheet(table: Table, names: Sequence[str], words: Collection[str], outco
         names: The parameters, of which all have to be there.
         words: Those of them that are text.
         outcomes: The outcomes, of which at least one has to be there.
+        sds: The columns of their standard errors.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -102,6 +109,7 @@ def read_sheet(table: Table, names: Sequence[str], words: Collection[str], outco
             f"{where}: expected the columns {', '.join([*names, *outcomes])}, got none {lacking} among "
             f"{', '.join(frame.columns)}"
         )
+    there += [name for name in sds if name in frame.columns]
     columns = [*names, *there, *[STATUS] * (STATUS in frame.columns)]
     others = [name for name in frame.columns if name not in columns and not name.startswith("Unnamed: ")]
     if others:
@@ -125,8 +133,12 @@ def _read(path: Path, words: Collection[str]) -> pd.DataFrame:
     return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=EMPTY, dtype=types)
 
 
-def rows_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[int, Point, Mapping[str, Any] | None]]:
-    """The rows in which something was filled in: number, point, and the outcomes that are there; None if it failed.
+Row = tuple[int, Point, Mapping[str, Any] | None, Mapping[str, Any]]
+"""Number, point, the outcomes that are there, or None if it failed, and their standard errors, by outcome."""
+
+
+def rows_of(frame: pd.DataFrame, names: Sequence[str], sds: Mapping[str, str]) -> Iterator[Row]:
+    """The rows in which an outcome was filled in, or a failure.
 
     Raises:
         ValueError: if a row has outcomes and no point, or its status is none, or stands beside outcomes.
@@ -137,6 +149,7 @@ def rows_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[int, Po
         known = {str(name): plain(value) for name, value in row.items() if not pd.isna(value)}
         status = known.pop(STATUS, "open")
         point = {name: known.pop(name) for name in names if name in known}
+        errors = {name: known.pop(column) for name, column in sds.items() if column in known}
         if not known and status in ("open", "withdrawn"):
             continue
         with row_named(i, "point"):
@@ -148,4 +161,4 @@ def rows_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[int, Po
                 raise ValueError(
                     f"{', '.join(name for name in names if name not in point)}: expected a value, got none"
                 )
-        yield i, point, known or None
+        yield i, point, known or None, errors

@@ -132,6 +132,7 @@ class LearnedAgent(SearchFields, Agent):
         actions: Actions whose evaluation did not fail, shape (n,) or (n, d).
         offered: The arms among which it selects and recommends.
         y: Their rewards, shape (n,).
+        known: Noise variances that were told, shape (n,), NaN where they are learnt.
         design_size: Size of `D_0` in this episode.
         explores: Whether the next action is a random one.
         hyperparameters: The current estimate, or samples; lengthscales in coordinates of the unit cube.
@@ -167,6 +168,8 @@ class LearnedAgent(SearchFields, Agent):
         self.actions, self.y = Pending.empty(problem).actions, np.zeros(0)
         if problem.initial is not None:
             self.actions, self.y = problem.initial.actions, problem.initial.rewards
+        sds = None if problem.initial is None else problem.initial.sds
+        self.known = np.full(len(self.y), np.nan) if sds is None else np.square(sds)
         self.offered = Offer.all(problem)
         self.hyper_prior = self.default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
@@ -180,7 +183,7 @@ class LearnedAgent(SearchFields, Agent):
 
     def estimate(self) -> None:
         """Set `hyperparameters` and `prior_mean` from all data: by default to their MAP estimate."""
-        self.fit_map(self.X, self.y)
+        self.fit_map(self.X, self.y, known=self.known)
 
     def plan_next(self) -> None:
         """Set `explores`, and bring hyperparameters and posterior up to date; called after `D_0` at new feedback."""
@@ -194,8 +197,8 @@ class LearnedAgent(SearchFields, Agent):
     def update_posterior(self) -> None:
         """Compute the posterior from hyperparameters and data."""
         parts = [
-            GPRegression(known.kernel(self.family), self.X, self.y, known.noise, self.prior_mean)
-            for known in self.hyperparameters
+            GPRegression(each.kernel(self.family), self.X, self.y, each.noise, self.prior_mean, self.known)
+            for each in self.hyperparameters
         ]
         self.posterior: GPRegression | Mixture = parts[0] if len(parts) == 1 else Mixture(parts, self.spread)
 
@@ -210,8 +213,9 @@ class LearnedAgent(SearchFields, Agent):
         return len(self.y) < self.design_size
 
     def fit_map(
-        self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], units: tuple[float, float] | None = None
-    ) -> None:
+        self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], units: tuple[float, float] | None = None,
+        known: Float[np.ndarray, " n"] | None = None,
+    ) -> None:  # fmt: skip
         """Set the hyperparameters to their MAP estimate from rewards `y` at `X`.
 
         Of more than 2,000 evaluations they are estimated from 500, since that takes the cube of their number: always
@@ -221,7 +225,7 @@ class LearnedAgent(SearchFields, Agent):
             units = units or Observations.of(X, y).standardised()[1:]
             # The place of each is drawn once: further evaluations exchange few of those that are taken.
             taken = np.sort(np.argsort(np.random.default_rng(0).random(len(y)))[:_FITTED])
-            X, y = X[taken], y[taken]
+            X, y, known = X[taken], y[taken], None if known is None else known[taken]
         estimate = map_estimate(
             X,
             y,
@@ -231,6 +235,7 @@ class LearnedAgent(SearchFields, Agent):
             starts=self.fits,
             warm=self.hyperparameters[:1],
             units=units,
+            known=known,
         )
         self.hyperparameters: Sequence[Hyperparameters] = [estimate.hyperparameters]
         self.prior_mean = estimate.prior_mean
@@ -262,6 +267,7 @@ class LearnedAgent(SearchFields, Agent):
             if not feedback.failed[i]:
                 self.actions = np.concatenate([self.actions, feedback.actions[i : i + 1]])
                 self.y = np.append(self.y, feedback.rewards[i])
+                self.known = np.append(self.known, np.nan if feedback.sds is None else feedback.sds[i] ** 2)
             if not initial:
                 self.record_evaluation(float(feedback.rewards[i]))
         if self.in_initial_design:

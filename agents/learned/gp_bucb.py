@@ -75,7 +75,11 @@ class MAPBUCB(LearnedAgent):
             return self.posterior
         Z = self.space.coordinates(actions)
         X, y = np.concatenate([self.X, Z]), np.concatenate([self.y, self.posterior.at(Z)[0]])
-        return GPRegression(self.posterior.kernel, X, y, self.posterior.lam, self.prior_mean)
+        return GPRegression(self.posterior.kernel, X, y, self.posterior.lam, self.prior_mean, self._known(len(Z)))
+
+    def _known(self, n: int) -> np.ndarray:
+        """Noise variances that were told, and those of `n` points that count as told."""
+        return np.append(self.known, np.full(n, np.nan))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -130,6 +134,7 @@ class MixtureBUCB(MAPBUCB):
                 start=known[-1 if i else 0],
                 burn_in=self.burn_in,
                 samples=4 * n,
+                known=self.known,
             )
             self.hyperparameters = [*self.hyperparameters, *drawn[3::4]]
 
@@ -139,7 +144,9 @@ class MixtureBUCB(MAPBUCB):
         Z = self.space.coordinates(actions)
         X = np.concatenate([self.X, Z])
         parts = [
-            GPRegression(part.kernel, X, np.concatenate([self.y, part.at(Z)[0]]), part.lam, self.prior_mean)
+            GPRegression(
+                part.kernel, X, np.concatenate([self.y, part.at(Z)[0]]), part.lam, self.prior_mean, self._known(len(Z))
+            )
             for part in self.posterior.parts
         ]
         return Mixture(parts, self.spread)

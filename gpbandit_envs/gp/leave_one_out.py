@@ -21,7 +21,7 @@ def leave_one_out(
     kernel: Kernel,
     X: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
-    lam: float,
+    lam: float | Float[np.ndarray, " n"],
     prior_mean: float = 0.0,
     groups: Int[np.ndarray, " n"] | None = None,
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
@@ -34,7 +34,7 @@ def leave_one_out(
         kernel: Prior covariance, unit of y^2.
         X: Inputs, shape (n, d), n >= 1; rows may be equal.
         y: Feedback, shape (n,).
-        lam: Noise variance `lam > 0`.
+        lam: Noise variance `lam > 0`, of all or of each.
         prior_mean: Constant `c`, unit of y.
         groups: What is left out together has the same number, such as the repeats of one input, each of which would
             else be predicted from the others; None for each alone.
@@ -50,7 +50,7 @@ def leave_one_out(
     """
     X, y = np.asarray(X, np.float64), np.asarray(y, np.float64)
     Observations.of(X, y)  # refuses wrong shapes and numbers; what it groups is kept apart here
-    if not (np.isfinite(lam) and lam > 0):
+    if not (np.isfinite(lam) & (np.asarray(lam) > 0)).all():
         raise ValueError(f"lam: expected a finite number > 0, got {lam!r}")
     K = kernel(X, X)
     K[np.diag_indices_from(K)] += lam

@@ -32,17 +32,22 @@ class Observations:
         X: Distinct inputs, shape (u, d).
         counts: Observations at each input, shape (u,).
         means: Mean feedback at each input, shape (u,), unit of y.
-        scatter: Squared deviations from the means, summed, unit of y^2.
+        scatter: Squared deviations from the means, summed, unit of y^2; where `known`, of the others.
+        known: Noise variance of each observation at an input where it is known, NaN where it is `lam`; None for `lam`
+            everywhere. Equal inputs with different ones are kept apart.
     """
 
     X: Float[np.ndarray, "u d"]
     counts: Float[np.ndarray, " u"]
     means: Float[np.ndarray, " u"]
     scatter: float
+    known: Float[np.ndarray, " u"] | None = None
 
     @classmethod
-    def of(cls, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"]) -> Observations:
-        """Group the rows of `X` that are equal.
+    def of(
+        cls, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], known: Float[np.ndarray, " n"] | None = None
+    ) -> Observations:
+        """Group the rows of `X` that are equal, and whose noise variances are.
 
         Raises:
             ValueError: if there is no observation, the shapes do not fit, or a number is not finite.
@@ -53,6 +58,12 @@ class Observations:
         for name, values in (("X", X), ("y", y)):
             if not np.isfinite(values).all():
                 raise ValueError(f"{name}: expected finite numbers, got NaN or infinity")
+        if known is not None and not np.isnan(known).all():
+            found = cls.of(np.column_stack([X, np.nan_to_num(known, nan=-1.0)]), y)
+            variances = np.where(found.X[:, -1] < 0, np.nan, found.X[:, -1])
+            learnt = np.isnan(known)
+            scatter = cls.of(X[learnt], y[learnt]).scatter if learnt.any() else 0.0
+            return cls(found.X[:, :-1], found.counts, found.means, scatter, variances)
         # Points of a box differ in their first coordinate already, which takes a tenth of the time to see.
         if len(np.unique(X[:, 0])) == len(X):
             return cls(X, np.ones(len(X)), y, 0.0)
@@ -86,4 +97,11 @@ class Observations:
 
     def rescaled(self, offset: float, scale: float) -> Observations:
         """The observations `(y - offset) / scale`."""
-        return Observations(self.X, self.counts, (self.means - offset) / scale, self.scatter / scale**2)
+        known = None if self.known is None else self.known / scale**2
+        return Observations(self.X, self.counts, (self.means - offset) / scale, self.scatter / scale**2, known)
+
+    def noise(self, lam: float) -> Float[np.ndarray, " u"]:
+        """Noise variance of the mean at each input."""
+        known = lam if self.known is None else np.where(np.isnan(self.known), lam, self.known)
+        noise: np.ndarray = known / self.counts
+        return noise

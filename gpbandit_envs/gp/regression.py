@@ -34,6 +34,7 @@ class GPRegression:
         y: Feedback, shape (n,).
         lam: Noise variance `lam >= 0`.
         prior_mean: Constant `c`, unit of y.
+        known: Noise variances that are known, see `Observations`.
 
     Attributes:
         quadratic: `(m - c)^T (K + lam / n)^-1 (m - c)` of the mean feedback m of the distinct inputs, which is
@@ -53,6 +54,7 @@ class GPRegression:
         y: Float[np.ndarray, " n"],
         lam: float,
         prior_mean: float = 0.0,
+        known: Float[np.ndarray, " n"] | None = None,
     ) -> None:
         if not (np.isfinite(lam) and lam >= 0):
             raise ValueError(f"lam: expected a finite number >= 0, got {lam!r}")
@@ -60,8 +62,8 @@ class GPRegression:
         if len(X) == 0:
             self.X, residual, noise, K = np.asarray(X, np.float64), np.zeros(0), np.zeros(0), np.zeros((0, 0))
         else:
-            seen = Observations.of(X, y)
-            noise = self.lam / seen.counts
+            seen = Observations.of(X, y, known)
+            noise = seen.noise(self.lam)
             self.X, residual, K = seen.X, seen.means - self.prior_mean, kernel(seen.X, seen.X)
             K[np.diag_indices_from(K)] += noise
         self._noise = noise

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import gamma, norm
+from scipy.stats import gamma, multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
@@ -78,6 +78,26 @@ def test_gradients_are_finite_differences(family: str, prior: HyperPrior, data: 
         steps = 1e-5 * np.eye(4)
         slopes = [(target(theta + step)[0] - target(theta - step)[0]) / 2e-5 for step in steps]
         np.testing.assert_allclose(target(theta)[1], slopes, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("learnt", [True, False])
+def test_the_likelihood_where_noise_variances_are_known(learnt: bool) -> None:
+    X, y = repeated()
+    known = rng(3).choice([np.nan, 0.05, 0.5] if learnt else [0.05, 0.5], len(y))
+    data, offset, scale = Observations.of(X, y, known).standardised()
+    likelihood = LogMarginalLikelihood(data)
+
+    def density(theta: np.ndarray) -> float:
+        lam = np.where(np.isnan(known), np.exp(theta[1]), known / scale**2)
+        K = Hyperparameters.from_vector(theta).kernel()(X, X) + np.diag(lam)
+        return float(multivariate_normal.logpdf((y - offset) / scale, np.zeros(len(y)), K))
+
+    thetas = rng().normal([0.0, -2.0, -1.0, 0.5], 0.7, (4, 4))
+    constants = [density(theta) - likelihood(theta)[0] for theta in thetas]
+    np.testing.assert_allclose(constants, constants[0], rtol=1e-8)  # what scatters where it is known does not matter
+    for theta in thetas:
+        slopes = [(likelihood.value(theta + h) - likelihood.value(theta - h)) / 2e-5 for h in 1e-5 * np.eye(4)]
+        np.testing.assert_allclose(likelihood(theta)[1], slopes, rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,18 @@ def test_repeated_inputs_are_merged_exactly() -> None:
     assert len(GPRegression(SE(0.4), X[rows], Y, 0.01).X) == len(np.unique(rows))
 
 
+def test_noise_variances_that_are_known_take_the_place_of_the_learnt_one() -> None:
+    rows = RNG.integers(6, size=30)
+    known = RNG.choice([np.nan, 0.05, 0.5], 30)
+    posterior = GPRegression(SE(0.4), X[rows], Y, 0.01, 0.2, known)
+    K = SE(0.4)(X[rows], X[rows]) + np.diag(np.where(np.isnan(known), 0.01, known))
+    k = SE(0.4)(Z, X[rows])
+    np.testing.assert_allclose(posterior.at(Z)[0], 0.2 + k @ np.linalg.solve(K, Y - 0.2), rtol=1e-9)
+    np.testing.assert_allclose(posterior.at(Z)[1], 1 - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T)), atol=1e-11)
+    nothing = GPRegression(SE(0.4), X, Y, 0.01, 0.2, np.full(30, np.nan))
+    np.testing.assert_array_equal(nothing.at(Z), GPRegression(SE(0.4), X, Y, 0.01, 0.2).at(Z))
+
+
 def test_without_noise_the_posterior_interpolates_and_has_no_made_up_slope() -> None:
     posterior = GPRegression(Matern(0.5), X, Y, 0.0)
     mean, sd, _, sd_gradient = posterior.at_with_gradient(X)

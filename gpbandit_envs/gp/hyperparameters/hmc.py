@@ -116,6 +116,7 @@ def sample_hyperparameters(
     start: Hyperparameters | None = None,
     burn_in: int = 200,
     samples: int = 10,
+    known: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[list[Hyperparameters], float]:
     """Hyperparameters drawn from `p(theta | X, y)`, in the units of the data, and the mean taken out of `y`.
 
@@ -128,8 +129,9 @@ def sample_hyperparameters(
         start: Where the chain begins, in the units of `y`; None for the standard start.
         burn_in: Iterations thrown away.
         samples: Iterations kept.
+        known: Noise variances that are known, see `Observations`.
     """
-    data, offset, scale = standardised(X, y, None)
+    data, offset, scale = standardised(X, y, None, known)
     target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
     theta = standard_start(data.X.shape[1]) if start is None else start.rescaled(1 / scale).vector()
     theta = np.clip(theta, target.lower, target.upper)

@@ -110,7 +110,8 @@ class LogMarginalLikelihood:
         self._K = np.zeros((u, u))
         # Lengthscales evaluated last, and their kernel and slopes.
         self._lengths, self._kernel = b"", (np.zeros(0), np.zeros(0))
-        self._repeats = data.total - len(data.X)
+        self._learnt = np.ones(u) if data.known is None else np.isnan(data.known).astype(np.float64)
+        self._repeats = int(self._learnt @ (data.counts - 1))
         self._constant = -0.5 * (data.total * _LOG_2PI + float(np.log(data.counts).sum()))
 
     def value(self, theta: Float[np.ndarray, " k"]) -> float:
@@ -130,13 +131,15 @@ class LogMarginalLikelihood:
         data, u = self.data, len(self.data.X)
         value, L, half, slope = self._fit(theta)
         variance, noise = np.exp(theta[:2]).tolist()
-        precision, lam = np.exp(-2 * theta[2:]), noise / data.counts
+        precision, lam = np.exp(-2 * theta[2:]), data.noise(noise)
         a = solve_lower(L, half, transposed=True)
         inverse, _ = dpotri(L, lower=1, overwrite_c=1)
         noise_trace = float(np.diagonal(inverse) @ lam)
         noise_fit = float(a * a @ lam)
         gradient = np.empty(len(theta))
         gradient[0] = 0.5 * ((float(half @ half) - noise_fit) - (u - noise_trace))
+        if data.known is not None:
+            noise_trace, noise_fit = (float(each @ (lam * self._learnt)) for each in (np.diagonal(inverse), a * a))
         gradient[1] = 0.5 * (noise_fit - noise_trace + data.scatter / noise - self._repeats)
         W = np.repeat(a, self._later)
         W *= a.take(self._second)
@@ -159,10 +162,10 @@ class LogMarginalLikelihood:
             self._lengths, self._kernel = lengths, self._unit_kernel.with_slope(self._squares @ np.exp(-2 * theta[2:]))
         k, slope = self._kernel
         k = k * variance
-        self._fill(k, variance + noise / data.counts)
+        self._fill(k, variance + data.noise(noise))
         L, failed = dpotrf(self._K.T, lower=1, clean=0, overwrite_a=1)
         if failed:
-            self._fill(k, variance + noise / data.counts)
+            self._fill(k, variance + data.noise(noise))
             L, _ = jittered_cholesky(self._K.T)
         half = solve_lower(L, data.means)
         log_det = 2 * float(np.log(np.diagonal(L)).sum())

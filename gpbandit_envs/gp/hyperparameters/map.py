@@ -59,6 +59,7 @@ def map_estimate(
     starts: int = 3,
     warm: Sequence[Hyperparameters] = (),
     units: tuple[float, float] | None = None,
+    known: Float[np.ndarray, " n"] | None = None,
 ) -> MAPEstimate:
     """`argmax_theta log p(theta | X, y)` by L-BFGS-B on the log-parameters.
 
@@ -74,13 +75,14 @@ def map_estimate(
         starts: Number of climbs, >= 1.
         warm: Earlier estimates to begin from, in the units of `y`; at most `starts` are used.
         units: Offset and scale to standardise `y` with; None for its own mean and standard deviation.
+        known: Noise variances that are known, see `Observations`.
 
     Raises:
         ValueError: if an argument is out of range or of the wrong shape.
     """
     if starts < 1:
         raise ValueError(f"starts: expected at least 1, got {starts!r}")
-    data, offset, scale = standardised(X, y, units)
+    data, offset, scale = standardised(X, y, units, known)
     target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
     first = [known.rescaled(1 / scale).vector() for known in warm[:starts]] or [standard_start(data.X.shape[1])]
     drawn, screened = _random_starts(target, starts - len(first), rng)
@@ -172,14 +174,17 @@ def isotropic_estimate(
 
 
 def standardised(
-    X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], units: tuple[float, float] | None
+    X: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, " n"],
+    units: tuple[float, float] | None,
+    known: Float[np.ndarray, " n"] | None = None,
 ) -> tuple[Observations, float, float]:
     """The observations in standard units, and the offset and scale taken out.
 
     Raises:
         ValueError: if the scale is not positive, or the observations are none or not finite.
     """
-    data = Observations.of(X, y)
+    data = Observations.of(X, y, known)
     if units is None:
         return data.standardised()
     offset, scale = units

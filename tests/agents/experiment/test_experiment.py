@@ -480,7 +480,8 @@ class TestFiles:
         self, parameters: Any, agent: Any, outcome: Any, tmp_path: Path
     ) -> None:
         def play(interrupted: bool) -> tuple[list[dict[str, Any]], str]:
-            lab, history = Experiment(parameters, agent, seed=3), []
+            lab = Experiment(parameters, agent, seed=3)
+            history: list[dict[str, Any]] = []
             path = tmp_path / f"{interrupted}.json"
             for turn in range(3):
                 batch = lab.ask(2)

@@ -69,7 +69,7 @@ def test_a_plate_is_filled_in_bit_by_bit(suffix: str, tmp_path: Path) -> None:
 def test_a_wrong_row_tells_nothing(tmp_path: Path) -> None:
     lab = started()
     frame = lab.ask(3).to_frame()
-    frame["yield"], frame["cost"] = 1.0, [1.0, "?", 3.0]
+    frame["yield"], frame["cost"] = 1.0, pd.Series([1.0, "?", 3.0], dtype=object)
     for wrong, message in (
         (frame, "point, row 1 (counted from 0): cost: expected a finite number, got '?'"),
         (frame.assign(cost=1.0, n=[1, np.nan, 2]), "point, row 1 (counted from 0): n: expected a value, got none"),
@@ -88,7 +88,7 @@ def test_a_wrong_row_tells_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             lab.tell(wrong)
-    with pytest.raises(ValueError, match="outcome, failed: expected none beside a table"):
+    with pytest.raises(ValueError, match="outcome, failed, sd: expected none beside a table"):
         lab.tell(frame, 3.0)
     with pytest.raises(TypeError, match="point: expected a dict with a, b, c, base, n, a DataFrame or the path"):
         lab.tell(3)  # type: ignore[arg-type]
@@ -184,3 +184,65 @@ class TestCorrections:
                 lab.tell({"x": x}, 2.0, correct=True)
         with pytest.raises(TypeError, match="correct: expected True or False"):
             lab.tell({"x": 0.5}, 2.0, correct="yes")  # type: ignore[arg-type]
+
+
+class TestStandardErrors:
+    def test_they_take_the_place_of_the_learnt_noise(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        x, sd = rng.random(20), np.where(np.arange(20) % 2, 0.05, 2.0)
+        data = pd.DataFrame({"x": x, "y": 3 * x + sd * rng.standard_normal(20), "error": sd})
+        lab = Experiment({"x": (0, 1)}, QUICK, outcome="y", data=data, sd="error")
+        blind = Experiment({"x": (0, 1)}, QUICK, outcome="y", data=data.drop(columns="error"))
+        at = pd.DataFrame({"x": np.linspace(0, 1, 11)})
+
+        def error(lab: Experiment) -> float:
+            return float((lab.predict(at)["mean"] - 3 * at["x"]).abs().max())
+
+        assert error(lab) < 0.15 < error(blind)
+        assert lab.outlook().high - lab.outlook().low < 0.3 < blind.outlook().high - blind.outlook().low
+        assert lab.check().predictions["sd"].to_numpy()[sd > 1] == pytest.approx(2, abs=0.1)
+        assert lab.results()["error"].tolist() == sd.tolist()
+        lab.tell(lab.ask(), 2.0, sd=0.3)
+        again = Experiment.load(lab.save(tmp_path / "lab.json"))
+        assert again.results().equals(lab.results())
+        assert again.ask() == lab.ask()
+        more = Experiment({"x": (0, 2)}, QUICK, outcome="y", data=lab.results(), sd="error")
+        assert more.results()["error"].tolist() == [*sd, 0.3]
+
+    def test_one_for_each_outcome_by_hand_and_by_file(self) -> None:
+        lab = started()
+        plate = lab.ask(3)
+        lab.tell(plate[0], {"yield": 1, "cost": 2}, sd={"yield": 0.1})
+        frame = plate.to_frame().astype(object)
+        frame.loc[1, ["yield", "cost"]], frame["cost sd"] = [2, 3], [None, 0.5, 0.3]
+        for _ in range(2):
+            lab.tell(frame)
+        assert lab.results()[["yield sd", "cost sd"]].fillna(0).to_numpy().tolist() == [[0.1, 0], [0, 0.5], [0, 0]]
+        assert lab.results()["status"].tolist() == ["done", "done", "open"]
+        lab.tell(plate[1], {"cost": 4}, correct=True)
+        assert lab._history.own[1].sds == {}
+        lab.ask(2)
+        table = pd.DataFrame({"x": [1, 2, 3], "yield": [1.0, 2.0, None], "yield sd": [0.1, None, None]})
+        assert Experiment(table, QUICK, outcome="yield").candidates.names == ["x"]  # type: ignore[union-attr]
+
+    def test_what_is_refused(self) -> None:
+        lab, point = started(), {"a": 20, "b": 30, "c": 50, "base": "KOAc", "n": 1}
+        for sd, error, message in (
+            (0.4, TypeError, "sd: expected a dict with a number for each of yield, cost, got 0.4"),
+            ({"yield": 0}, ValueError, "sd: expected a number > 0, got 0.0; leave it out where it is not known"),
+            ({"cost": 1}, ValueError, "sd: expected that of an outcome that is told, got 'cost'"),
+            ({"Yield": 1}, ValueError, "sd: no outcome 'Yield'"),
+        ):
+            with pytest.raises(error, match=re.escape(message)):
+                lab.tell(point, {"yield": 3}, sd=sd)
+        data = [{"x": 0.5, "y": 1.0, "e": 0.1}]
+        with pytest.raises(ValueError, match="sd: expected columns of data, got 'f'"):
+            Experiment({"x": (0, 1)}, QUICK, outcome="y", data=data, sd="f")
+        with pytest.raises(ValueError, match="sd: 'Random' takes no standard errors; 'MAP-BUCB', the default, does"):
+            Experiment({"x": (0, 1)}, "Random", outcome="y", data=data, sd="e")
+        with pytest.raises(ValueError, match="sd: 'Random' takes no standard errors"):
+            Experiment({"x": (0, 1)}, "Random").tell({"x": 0.5}, 1.0, sd=0.1)
+        with pytest.raises(TypeError, match="sd: expected a dict of columns by outcome, got 'e'"):
+            started(sd="e")
+        with pytest.raises(ValueError, match="sd: expected 'yield' or 'cost', got 'x'"):
+            started(sd={"x": "e"})

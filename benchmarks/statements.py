@@ -1,0 +1,111 @@
+"""How often `Experiment.outlook` was right in campaigns on the tasks of lab-v1: `python -m benchmarks.statements`.
+
+A campaign is `agents.Experiment` as it comes, on the candidates of a task, in plates of 8. After 24 and after 48
+evaluations it is asked for its outlook at 90 %. *S1*: the recommended candidate's true value lies in the interval.
+*S2*: no candidate is better than it by more than the gap. Tasks of one family, with noise .2 and 1, are counted together.
+`--seed` is not that of the suite, whose repetitions rank. Called as
+
+    python -m benchmarks.statements 20 --kept statements.csv      # goes on where the file ends
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+import agents
+from leaderboards.play.build import build_env
+from leaderboards.play.spec import RunSpec, env_seed
+from leaderboards.play.suite import EnvironmentEntry, load_suite
+
+AT, PLATE, LEVEL = (24, 48), 8, 0.9
+
+
+def campaign(spec: RunSpec) -> list[dict[str, float]]:
+    """What was said after 24 and 48 evaluations, and what is true."""
+    env = build_env(spec.built, spec.horizon)
+    env.reset(seed=env_seed(spec))
+    truth: Any = env.unwrapped
+    arms = truth.problem.arms
+    frame = pd.DataFrame(arms, columns=[f"x{j}" for j in range(arms.shape[1])]).drop_duplicates()
+    arm_of = frame.index.to_numpy()
+    regret = np.asarray(truth.regret(arm_of))
+    lab, rows = agents.Experiment(frame, seed=spec.repetition), []
+    points = {tuple(row): i for i, row in enumerate(frame.itertuples(index=False, name=None))}
+
+    def place(point: dict[str, Any]) -> int:
+        return points[tuple(point.values())]
+
+    for n in range(PLATE, max(AT) + 1, PLATE):
+        for point in lab.ask(PLATE):
+            lab.tell(point, float(env.step(int(arm_of[place(point)]))[1]))
+        if n in AT:
+            said = lab.outlook(LEVEL)
+            short = regret[place(said.recommended)] - regret.min()
+            value = truth.best_mean - short
+            rows.append(
+                {
+                    "n": n, "S1": said.low <= value <= said.high, "S2": short <= said.gap,
+                    "width": said.high - said.low, "gap": said.gap, "true gap": short,
+                }
+            )  # fmt: skip
+    env.close()
+    return rows
+
+
+def limits(hits: int, n: int) -> str:
+    """A share with its 95 % limits of Clopper and Pearson."""
+    low = beta.ppf(0.025, hits, n - hits + 1) if hits else 0.0
+    high = beta.ppf(0.975, hits + 1, n - hits) if hits < n else 1.0
+    return f"{hits / n:.2f} ({low:.2f} to {high:.2f})"
+
+
+def table(found: pd.DataFrame) -> str:
+    """A line a family and number of evaluations, and one for each half."""
+    lines = ["| half | family | n | campaigns | S1 | S2 | median width | median gap | true |", "|" + "---|" * 9]
+    for by in (["half", "family", "n"], ["half", "n"]):
+        for key, rows in found.groupby(by):
+            half, family, n = (key[0], key[1] if len(by) == 3 else "all", key[-1])
+            shares = [limits(int(rows[name].sum()), len(rows)) for name in ("S1", "S2")]
+            medians = [f"{rows[name].median():.2f}" for name in ("width", "gap", "true gap")]
+            lines.append(f"| {' | '.join(map(str, (half, family, n, len(rows), *shares, *medians)))} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("repetitions", type=int, nargs="?", default=20, help="campaigns a family")
+    parser.add_argument("--kept", type=Path, default=Path("statements.csv"))
+    parser.add_argument("--seed", type=int, default=2)
+    given = parser.parse_args()
+    suite = load_suite("lab-v1")
+    tasks: dict[str, list[EnvironmentEntry]] = {}
+    for entry in suite.environments:
+        tasks.setdefault(entry.ref.label.split(",")[0], []).append(entry)
+    kept = pd.read_csv(given.kept) if given.kept.exists() else pd.DataFrame({"task": [], "repetition": []})
+    done = set(zip(kept["task"], kept["repetition"], strict=True))
+    for repetition in range(given.repetitions):
+        for family, entries in tasks.items():
+            entry = entries[repetition % len(entries)]
+            if (entry.ref.label, repetition) in done:
+                continue
+            alone = entry.model_copy(update={"repetitions": given.repetitions})
+            specs = suite.model_copy(update={"environments": (alone,), "seed": given.seed}).specs()
+            spec = next(each for each in specs if each.repetition == repetition)
+            same = {"half": entry.half, "family": family, "task": entry.ref.label, "repetition": repetition}
+            try:
+                rows = [same | row for row in campaign(spec)]
+            except OSError as error:
+                print(f"{entry.ref.label}: {error}", flush=True)  # its data are not here
+                continue
+            pd.DataFrame(rows).to_csv(given.kept, mode="a", header=not given.kept.exists(), index=False)
+    print(table(pd.read_csv(given.kept)))
+
+
+if __name__ == "__main__":
+    main()
