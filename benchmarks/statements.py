@@ -2,8 +2,8 @@
 
 A campaign is `agents.Experiment` as it comes, on the candidates of a task, in plates of 8. After 24 and after 48
 evaluations it is asked for its outlook at 90 %. *S1*: the recommended candidate's true value lies in the interval.
-*S2*: no candidate is better than it by more than the gap. Tasks of one family, with noise .2 and 1, are counted together.
-`--seed` is not that of the suite, whose repetitions rank. Called as
+*S2*: no candidate is better than it by more than the gap. Tasks of one family, with noise .2 and 1, are counted
+together. `--seed` is not that of the suite, whose repetitions rank. Called as
 
     python -m benchmarks.statements 20 --kept statements.csv      # goes on where the file ends
 """

@@ -180,8 +180,8 @@ def outcomes_in(
                 )
             if not missing:
                 outcomes = as_outcomes(names, found)
-            errors = as_sds(names, errors, names) if errors and not missing else {}
-        yield i, point, outcomes, errors
+            known = as_sds(names, errors, names) if errors and not missing else {}
+        yield i, point, outcomes, known
 
 
 def _says(evaluation: Evaluation, outcomes: Outcomes | None, sds: Mapping[str, Any]) -> bool:
