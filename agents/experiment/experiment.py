@@ -704,7 +704,9 @@ class Experiment:
         """
         from agents.experiment.plot import outcome_figure
 
-        return outcome_figure(self.results(), self._choices.names, self.goals, self._history.best_so_far())
+        return outcome_figure(
+            self.results(), self._choices.names, self.goals, self._history.best_so_far(), self._choices.parameters
+        )
 
     def plot_pareto(self) -> go.Figure:
         """Outcomes against each other, with the front of `pareto` and the limits, as a Plotly figure.
@@ -722,45 +724,50 @@ class Experiment:
         outcomes = pd.DataFrame([each for _, each, _ in self._history.averages()], columns=list(self.outcomes))
         return front_figure(outcomes, self.pareto(), self.goals)
 
+    @one_blas_thread()
     def plot_model(
         self,
         outcome: str | None = None,
         *,
         point: Mapping[str, Any] | None = None,
         pair: tuple[str, str] | None = None,
+        level: float = 0.9,
     ) -> go.Figure:
-        """What the model says of an outcome, as a Plotly figure: slices through a point, importance, and a contour.
+        """What the model says of an outcome, as a Plotly figure: slices through a point, what matters, and a contour.
 
-        There is a slice for each parameter, with the band of `predict`, in which the others stay as at the point;
-        those of a mixture keep their ratios to each other. Nothing is drawn where constraints exclude it. Importance
-        is `1 / lengthscale`, as a share: how fast the outcome changes over a parameter's range.
+        The model is that of `outlook`. There is a slice for each parameter, with the interval of `outlook`, in which
+        the others stay as at the point; those of a mixture keep their ratios to each other. Nothing is drawn where
+        constraints exclude it. What matters is the total effect of each parameter, the share of the variance that is
+        left once all others are known; its interval is over the hyperparameters.
 
         Args:
             outcome: Which outcome; None for the first.
             point: What the slices go through; None for what `recommend` says, or, with limits or several outcomes that
                 have a direction, the point of the front that dominates the largest volume.
-            pair: The two parameters of the contour; None for the two numbers of most importance.
+            pair: The two parameters of the contour; None for the two numbers of largest effect.
+            level: Of the intervals.
 
         Raises:
             ImportError: if Plotly is not installed (extra `plot`).
-            TypeError, ValueError: if an argument is none of the experiment's, nothing was told yet, or the policy has
-                no model.
+            TypeError, ValueError: if an argument is none of the experiment's, or outcomes do not differ yet.
         """
-        from agents.experiment.plot import importance, model_figure
+        from agents.experiment.plot import model_figure
 
         j = self._named(self.outcomes[0] if outcome is None else outcome)
         if not self._history.averages():
             raise ValueError("plot_model: expected at least one outcome, got none yet")
         if point is None:
             point = self._shown_point()
-        point, agent = self._history.stated(point).point, self._informed()
-        varying = self._choices.parameters
-        lengthscales = getattr(_part(agent, j), "hyperparameters", None)
-        shares = importance(varying, lengthscales[0].lengthscales) if lengthscales else {}
+        point, varying, goal = self._history.stated(point).point, self._choices.parameters, self.goals[j]
+        level, beliefs = as_level(level), self._beliefs()
         region = self._choices if isinstance(self._choices, Region) else None
         shown = {each: point[each] for each in varying.names}
-        predict = partial(self._predicted, agent, j)
-        return model_figure(varying, region, shown, predict, self.results(), self.outcomes[j], shares, pair)
+        told = self.results().rename(columns={goal.name: goal.measured})
+        told[goal.measured] = goal.measure(told[goal.measured].astype(float))
+        return model_figure(
+            varying, region, shown, partial(beliefs.band, j, level), told, goal.measured, beliefs.effects(j, level),
+            pair, level,
+        )  # fmt: skip
 
     def _shown_point(self) -> Point:
         """The point through which `plot_model` draws where none is given."""

@@ -58,6 +58,11 @@ class Goal:
         """What `sign * outcome` has to be at least; minus infinity for anything."""
         return -math.inf if self.limit is None else self.sign * self.limit[1]
 
+    @property
+    def limits(self) -> list[float]:
+        """The numbers of its limits."""
+        return [] if self.limit is None else [self.limit[1], *([self.most] if math.isfinite(self.most) else [])]
+
     def met(self, outcome: Any) -> Any:
         """Whether an outcome, or each of an array, keeps to the limits."""
         return (self.least <= self.sign * outcome) & (self.sign * outcome <= self.most)

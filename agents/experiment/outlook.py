@@ -16,7 +16,7 @@ from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.special import ndtr
 
 from agents.core.acquisition import Predictive
@@ -24,6 +24,7 @@ from agents.experiment.candidates import Candidates
 from agents.experiment.goals import Goal
 from agents.experiment.history import Evaluation, History
 from agents.experiment.parameters import Point
+from agents.experiment.plot import moved, outlook_figure
 from agents.experiment.region import Region
 from agents.learned.base import Mixture
 from agents.learned.gp_bucb import MAPBUCB, MixtureBUCB
@@ -40,6 +41,7 @@ FEWEST = 10
 
 _DRAWS = 12  # of hyperparameters
 _RANDOM = 2_048  # points of ranges that are looked at
+_MOVED = 512  # points at which each parameter takes another value, for its effect
 _WIDE = 2.0  # deviations of the bound around whose largest values more of them are
 _HALVINGS = 40
 _PLATES = 12  # of a picture
@@ -192,7 +194,7 @@ class Beliefs:
         for goal, problem in zip(history.goals, problems, strict=True):
             y = np.array([history.reward(each, goal) for each in self.known])
             if len(np.unique(y)) < 2 and (goal.direction is not None or len(y) == 0):
-                raise ValueError(f"outlook: expected at least two outcomes that differ, got {len(y)} of {goal.name}")
+                raise ValueError(f"{goal.name}: expected at least two outcomes that differ, got {len(y)}")
             model = lent
             if model is None:
                 model = MixtureBUCB(prior=HyperPrior.informative(problem.dim), draws=_DRAWS, n_initial=1)
@@ -242,6 +244,59 @@ class Beliefs:
         if isinstance(self.choices, Region):
             return self.choices.proposed(x)[0]
         return self.choices.proposed(int(np.argmin(np.abs(self.choices.arms - x).max(axis=1))))[0]
+
+    def band(self, j: int, level: float, Z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "3 m"]:
+        """Mean, and lower and upper end of the interval at points, unit of the outcome."""
+        posterior, goal = self.models[j].posterior, self.history.goals[j]
+        ends = [quantile(posterior, Z, share) for share in ((1 - level) / 2, (1 + level) / 2)]
+        found = self.history.in_units(np.array([posterior.at(Z)[0], *ends]), goal)
+        return np.array([found[0], found[1:].min(axis=0), found[1:].max(axis=0)])
+
+    def effects(self, j: int, level: float) -> dict[str, tuple[float, float, float]]:
+        """Of each parameter its total effect on the mean, with its interval over the hyperparameters.
+
+        That is the share of the variance over all points which is left once all other parameters are known, so that
+        what a parameter does together with others counts for each of them. Points are those that can be tried; one
+        parameter at a time takes its value at another point. Under constraints the parts of a sum keep their ratios.
+
+        Reference: Sobol (2001), Global sensitivity indices for nonlinear mathematical models; Jansen (1999), Analysis
+        of variance designs for model output, for the estimate.
+        """
+        rng, parameters = np.random.default_rng(self.seed), self.choices.parameters
+        if isinstance(self.choices, Region):
+            A, B = self.choices.sample(_MOVED, rng), self.choices.sample(_MOVED, rng)
+        else:
+            A, B = self.choices.arms[rng.integers(len(self.choices.arms), size=(2, _MOVED))]
+        posterior = self.models[j].posterior
+        parts = posterior.parts if isinstance(posterior, Mixture) else (posterior,)
+        before, found, start = [part.at(A)[0] for part in parts], {}, 0
+        for each in parameters.all:
+            columns = slice(start, start + each.dimension.size)
+            start = columns.stop
+            Z, there = self._moved(A, B, columns, each.name)
+            shares = [
+                float(np.square(part.at(Z)[0] - f[there]).mean() / (2 * f.var())) if len(Z) and f.var() else 0.0
+                for part, f in zip(parts, before, strict=True)
+            ]
+            low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2]).tolist()
+            found[each.name] = (float(np.mean(shares)), low, high)
+        return found
+
+    def _moved(
+        self, A: Float[np.ndarray, "m d"], B: Float[np.ndarray, "m d"], columns: slice, name: str
+    ) -> tuple[Float[np.ndarray, "k d"], Bool[np.ndarray, " m"]]:
+        """Points with the value of one parameter at others, and of which of them there are such."""
+        if not isinstance(self.choices, Region) or not self.choices.constraints:
+            out = A.copy()
+            out[:, columns] = B[:, columns]
+            return out, np.ones(len(A), bool)
+        parameters = self.choices.parameters
+        rows = [parameters.domain.values(X) for X in (A, B)]
+        pairs = [(parameters.exact_point(a), parameters.exact_point(b)) for a, b in zip(*rows, strict=True)]
+        found = [moved(a, {name: b[name]}, self.choices) for a, b in pairs]
+        there = np.array([point is not None for point in found], bool)
+        kept = [parameters.row(point) for point in found if point is not None]
+        return parameters.domain.unit(np.array(kept).reshape(-1, len(parameters.all))), there
 
     def kept(self, Z: Float[np.ndarray, "m d"]) -> Float[np.ndarray, " m"]:
         """The probability that all limits are kept, at points."""
@@ -318,8 +373,6 @@ def stop_of(beliefs: Beliefs, j: int, found: Outlook, within: float, plate: Sequ
 @one_blas_thread()
 def _draw(beliefs: Beliefs, j: int, level: float) -> go.Figure:
     """The picture of `Outlook.plot`: what the statements would have been after each plate, of the last twelve."""
-    from agents.experiment.plot import outlook_figure
-
     history, rows, done = beliefs.history, [], 0
     sizes = [len(event.get("ask", ())) + ("point" in event) for event in history.events]
     ends = np.cumsum(sizes)[[at for at, event in enumerate(history.events) if "ask" in event]].tolist()

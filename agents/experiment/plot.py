@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, permutations
-from math import sqrt
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,11 @@ def import_plotly() -> tuple[ModuleType, Any]:
 
 
 def outcome_figure(
-    results: pd.DataFrame, names: Sequence[str], goals: Sequence[Goal], best: Mapping[str, Float[np.ndarray, " n"]]
+    results: pd.DataFrame,
+    names: Sequence[str],
+    goals: Sequence[Goal],
+    best: Mapping[str, Float[np.ndarray, " n"]],
+    parameters: Parameters,
 ) -> go.Figure:
     """Every outcome of `Experiment.results` in its order, and in one panel per parameter.
 
@@ -53,8 +57,10 @@ def outcome_figure(
     specs = [top, *[[{}] * COLUMNS for _ in range(rows)]] * len(goals)
     figure = make_subplots(rows=len(specs), cols=COLUMNS, specs=specs)
     for k, goal in enumerate(goals):
-        _add_outcome(go, figure, results, names, goal, best, 1 + k * (1 + rows))
-    return figure.update_layout(height=300 * len(specs), template="simple_white")
+        _add_outcome(go, figure, results, names, goal, best, 1 + k * (1 + rows), parameters)
+    told = int((results[[goal.name for goal in goals]].notna().all(axis="columns")).sum())
+    title = f"{', '.join(map(str, goals))}: {told} outcomes in their order, and by each parameter"
+    return figure.update_layout(title=title, height=300 * len(specs), template="simple_white")
 
 
 def _add_outcome(
@@ -65,11 +71,12 @@ def _add_outcome(
     goal: Goal,
     best: Mapping[str, Float[np.ndarray, " n"]],
     row: int,
+    parameters: Parameters,
 ) -> None:
     values = results[goal.name].to_numpy(dtype=float) if len(results) else np.zeros(0)
     t, done = np.arange(len(values)), np.isfinite(values)
     marks: dict[str, Any] = {"mode": "markers", "marker": {"color": BLUE}}
-    first = row == 1
+    first, varying = row == 1, {each.name: each for each in parameters.all}
     figure.add_trace(go.Scatter(x=t[done], y=values[done], name=goal.name, showlegend=first, **marks), row=row, col=1)
     if done.any():
         if goal.direction is not None:
@@ -83,15 +90,15 @@ def _add_outcome(
         level = np.full(int(failed.sum()), values[done].min())
         lost = go.Scatter(x=t[failed], y=level, mode="markers", marker=cross, name="failed", showlegend=first)
         figure.add_trace(lost, row=row, col=1)
-    if goal.limit is not None:
-        figure.add_hline(y=goal.limit[1], **LIMIT, row=row, col=1)
+    for limit in goal.limits:
+        figure.add_hline(y=limit, **LIMIT, row=row, col=1)
     figure.update_xaxes(title_text="row of results(), counted from 0", row=row, col=1)
     figure.update_yaxes(title_text=goal.name, row=row, col=1)
     for i, name in enumerate(names):
         place = {"row": row + 1 + i // COLUMNS, "col": 1 + i % COLUMNS}
         x: Any = results[name][done] if len(results) else []
         figure.add_trace(go.Scatter(x=x, y=values[done], showlegend=False, **marks), **place)
-        figure.update_xaxes(title_text=name, **place)
+        figure.update_xaxes(title_text=name, **_axis(varying.get(name)), **place)
         if i % COLUMNS == 0:
             figure.update_yaxes(title_text=goal.name, **place)
 
@@ -157,36 +164,25 @@ def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Go
             go.Scatter(x=x, y=y, mode=mode, line=line, marker=marker, name="best", showlegend=first), **place
         )
         for goal, add in ((one, figure.add_vline), (other, figure.add_hline)):
-            if goal.limit is not None:
-                at = {"x" if goal is one else "y": goal.limit[1]}
-                add(**at, **LIMIT, **place)
+            for limit in goal.limits:
+                add(**{"x" if goal is one else "y": limit}, **LIMIT, **place)
         figure.update_xaxes(title_text=str(one), **place)
         figure.update_yaxes(title_text=str(other), **place)
-    return figure.update_layout(height=450, template="simple_white")
+    title = f"{', '.join(map(str, goals))}: no other point evaluated beats the best ones in all"
+    return figure.update_layout(title=title, height=450, template="simple_white")
 
 
 # ---- a model: slices through a point, a contour, and how much each parameter matters ----
 
 
 _SLICE, _CONTOUR = 61, 33  # values along a slice, and along each side of a contour
+_FEW = 12  # levels, of which each has a tick and a mark
 
-Predict = Callable[[Float[np.ndarray, "n d"]], tuple[np.ndarray, np.ndarray]]
-"""Mean and half-width of the band at points of the unit cube, unit of the outcome."""
+Predict = Callable[[Float[np.ndarray, "n d"]], np.ndarray]
+"""Mean, and lower and upper end of the interval, at points of the unit cube, unit of the outcome, shape (3, n)."""
 
-
-def importance(parameters: Parameters, lengthscales: Sequence[float]) -> dict[str, float]:
-    """How fast the outcome changes with each parameter, as shares that sum to 1.
-
-    Over the range of a number it is `1 / lengthscale`; from one value of a category to another, with a coordinate for
-    each, the root of the mean square of theirs, times `sqrt(2)`, the distance.
-    """
-    out, start = {}, 0
-    for each in parameters.all:
-        rates = 1 / np.asarray(lengthscales[start : start + each.dimension.size])
-        out[each.name] = float(np.sqrt(np.mean(rates**2)) * (sqrt(2) if each.dimension.choices else 1.0))
-        start += each.dimension.size
-    total = sum(out.values())
-    return {name: rate / total for name, rate in out.items()}
+Effects = Mapping[str, tuple[float, float, float]]
+"""Of each parameter its total effect, a share of the variance, with its lower and upper end."""
 
 
 def moved(point: Point, values: Mapping[str, Any], region: Region | None) -> Point | None:
@@ -220,18 +216,19 @@ def model_figure(
     predict: Predict,
     results: pd.DataFrame,
     outcome: str,
-    shares: Mapping[str, float],
+    effects: Effects,
     pair: tuple[str, str] | None,
+    level: float,
 ) -> go.Figure:
-    """A slice through a point for each parameter, with the band; the shares; and a contour of two parameters.
+    """A slice through a point for each parameter, with its interval; what matters; and a contour of two parameters.
 
-    Without a region everything is allowed; without shares (see `importance`) no parameter matters more; without a pair
-    the two numbers that matter most have the contour. Raises as `Experiment.plot_model`.
+    Without a region everything is allowed; without a pair the two numbers that matter most have the contour. Raises as
+    `Experiment.plot_model`.
     """
     go, make_subplots = import_plotly()
     numeric = [each.name for each in parameters.all if not each.dimension.choices]
     if pair is None and len(numeric) > 1:
-        first, second = sorted(numeric, key=lambda name: -shares.get(name, 0.0))[:2]
+        first, second = sorted(numeric, key=lambda name: -effects[name][0])[:2]
         pair = (first, second)
     elif pair is not None and not (isinstance(pair, (tuple, list)) and tuple(pair) in list(permutations(numeric, 2))):
         raise ValueError(f"pair: expected two of {', '.join(numeric)}, got {pair!r}")
@@ -240,20 +237,31 @@ def model_figure(
     figure = make_subplots(rows=rows + 1, cols=COLUMNS, specs=[*[[{}] * COLUMNS for _ in range(rows)], last])
     for i, each in enumerate(parameters.all):
         place = {"row": 1 + i // COLUMNS, "col": 1 + i % COLUMNS}
-        _add_slice(go, figure, place, each, (parameters, region, point), predict, results, outcome)
+        _add_slice(go, figure, place, each, (parameters, region, point), predict, results, outcome, level)
         if i % COLUMNS == 0:
             figure.update_yaxes(title_text=outcome, **place)
-    if shares:
-        names = sorted(shares, key=lambda name: shares[name])
-        bars = go.Bar(x=[shares[name] for name in names], y=names, orientation="h", marker_color=BLUE, showlegend=False)
-        figure.add_trace(bars, row=rows + 1, col=1)
-        figure.update_xaxes(title_text="importance: 1 / lengthscale, as a share", row=rows + 1, col=1)
+    names = sorted(effects, key=lambda name: effects[name][0])
+    middle, low, high = np.array([effects[name] for name in names]).T
+    bars = {"type": "data", "array": high - middle, "arrayminus": middle - low, "color": GREY}
+    shown = go.Bar(x=middle, y=names, error_x=bars, orientation="h", marker_color=BLUE, showlegend=False)
+    figure.add_trace(shown, row=rows + 1, col=1)
+    title = f"total effect, share of the variance ({level:.0%})"
+    figure.update_xaxes(title_text=title, rangemode="tozero", row=rows + 1, col=1)
     if pair is not None:
         _add_contour(go, figure, rows + 1, pair, (parameters, region, point), predict, results, outcome)
-    return figure.update_layout(height=300 * (rows + 1) + 60, template="simple_white")
+    held = textwrap.wrap(", ".join(f"{name} {shown_number(value)}" for name, value in point.items()), 110)
+    title = f"{outcome} by the model, through the marked point; all else is held at<br>{'<br>'.join(held)}"
+    return figure.update_layout(
+        title=title, height=300 * (rows + 1) + 100, margin={"t": 100 + 18 * len(held)}, template="simple_white"
+    )
 
 
 _Place = tuple[Parameters, Region | None, Point]
+
+
+def shown_number(value: Any) -> str:
+    """A value in a title: numbers with four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _values(parameter: Parameter, n: int) -> list[Any]:
@@ -265,50 +273,63 @@ def _values(parameter: Parameter, n: int) -> list[Any]:
     return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, min(n, len(values))).round().astype(int))]
 
 
-def _predicted(
-    place: _Place, changes: Sequence[Mapping[str, Any]], predict: Predict
-) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Mean and half-width where some values of the point are changed; NaN where constraints exclude it."""
+def _axis(parameter: Parameter | None) -> dict[str, Any]:
+    """What the axis of a parameter is like: a logarithm in powers of ten, and a tick for each of few levels."""
+    if parameter is None:
+        return {}
+    d = parameter.dimension
+    if d.choices:
+        return {"type": "category", "categoryorder": "array", "categoryarray": [str(each) for each in parameter.labels]}
+    if d.log:
+        return {"type": "log", "dtick": 1 if d.high >= 100 * d.low else "D2", "exponentformat": "power"}
+    if d.levels is not None and d.levels <= _FEW:
+        return {"tickvals": list(parameter.values)}
+    return {}
+
+
+def _predicted(place: _Place, changes: Sequence[Mapping[str, Any]], predict: Predict) -> Float[np.ndarray, "3 n"]:
+    """Mean and ends of the interval where some values of the point are changed; NaN where constraints exclude it."""
     parameters, region, point = place
     points = [moved(point, change, region) for change in changes]
     there = np.array([each is not None for each in points], bool)
-    mean, half_width = np.full((2, len(points)), np.nan)
+    found = np.full((3, len(points)), np.nan)
     if there.any():
         X = parameters.domain.unit(np.array([parameters.row(each) for each in points if each is not None]))
-        mean[there], half_width[there] = predict(X)
-    return mean, half_width
+        found[:, there] = predict(X)
+    return found
 
 
 def _add_slice(
     go: ModuleType, figure: go.Figure, at: Mapping[str, int], parameter: Parameter, place: _Place, predict: Predict,
-    results: pd.DataFrame, outcome: str,
+    results: pd.DataFrame, outcome: str, level: float,
 ) -> None:  # fmt: skip
-    name, x = parameter.name, _values(parameter, _SLICE)
-    mean, half = _predicted(place, [{name: value} for value in x], predict)
+    name, x, d = parameter.name, _values(parameter, _SLICE), parameter.dimension
+    mean, low, high = _predicted(place, [{name: value} for value in x], predict)
     first = at["row"] == at["col"] == 1
     told = {"color": GREY, "opacity": 0.6, "size": 5}
     seen = go.Scatter(x=results[name], y=results[outcome], mode="markers", marker=told, name="told", showlegend=first)
     figure.add_trace(seen, **at)
-    if parameter.dimension.choices:
-        bars = {"type": "data", "array": half, "color": BLUE}
-        marker = {"color": BLUE, "size": 9}
-        shown = go.Scatter(x=x, y=mean, error_y=bars, mode="markers", marker=marker, name="mean", showlegend=first)
+    band = f"between ({level:.0%})"
+    if d.levels is not None and d.levels <= _FEW:  # nothing is between levels
+        bars = {"type": "data", "array": high - mean, "arrayminus": mean - low, "color": BLUE}
+        chosen = [parameter.number(value) == parameter.number(place[2][name]) for value in x]
+        marker = {"color": [ORANGE if each else BLUE for each in chosen], "size": 9}
+        name_of = f"mean, {band}"
+        shown = go.Scatter(x=x, y=mean, error_y=bars, mode="markers", marker=marker, name=name_of, showlegend=first)
         figure.add_trace(shown, **at)
-        figure.update_xaxes(categoryorder="array", categoryarray=x, **at)
     else:
-        inside = np.isfinite(half)
-        where, low, high = np.array(x)[inside], (mean - half)[inside], (mean + half)[inside]
-        band = go.Scatter(
-            x=np.concatenate([where, where[::-1]]), y=np.concatenate([high, low[::-1]]), fill="toself",
-            fillcolor="rgba(0,114,178,0.2)", line={"width": 0}, hoverinfo="skip", name="band", showlegend=first,
+        inside = np.isfinite(mean)
+        where = np.array(x)[inside]
+        area = go.Scatter(
+            x=np.concatenate([where, where[::-1]]), y=np.concatenate([high[inside], low[inside][::-1]]), fill="toself",
+            mode="lines", fillcolor="rgba(0,114,178,0.2)", line={"width": 0}, hoverinfo="skip", name=band,
+            showlegend=first,
         )  # fmt: skip
-        if inside.any():  # a policy that has no scale yet has no band
-            figure.add_trace(band, **at)
+        figure.add_trace(area, **at)
         line = go.Scatter(x=x, y=mean, mode="lines", line={"color": BLUE}, name="mean", showlegend=first)
         figure.add_trace(line, **at)
         figure.add_vline(x=place[2][name], line={"color": ORANGE, "dash": "dot", "width": 2}, opacity=1.0, **at)
-        figure.update_xaxes(type="log" if parameter.dimension.log else "linear", **at)
-    figure.update_xaxes(title_text=name, **at)
+    figure.update_xaxes(title_text=name, **_axis(parameter), **at)
 
 
 def _add_contour(
@@ -316,7 +337,7 @@ def _add_contour(
     results: pd.DataFrame, outcome: str,
 ) -> None:  # fmt: skip
     x, y = (_values(place[0].named(name), _CONTOUR) for name in pair)
-    mean, _ = _predicted(place, [{pair[0]: one, pair[1]: other} for other in y for one in x], predict)
+    mean = _predicted(place, [{pair[0]: one, pair[1]: other} for other in y for one in x], predict)[0]
     at = {"row": row, "col": 2}
     bar = {"title": outcome, "len": 0.9 / row, "y": 0.45 / row}
     shades = go.Contour(x=x, y=y, z=mean.reshape(len(y), len(x)), colorscale="Viridis", colorbar=bar)
@@ -330,4 +351,4 @@ def _add_contour(
     )
     figure.add_trace(centre, **at)
     for update, name in ((figure.update_xaxes, pair[0]), (figure.update_yaxes, pair[1])):
-        update(title_text=name, type="log" if place[0].named(name).dimension.log else "linear", **at)
+        update(title_text=name, **_axis(place[0].named(name)), **at)

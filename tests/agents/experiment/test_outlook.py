@@ -160,10 +160,10 @@ class TestRangesAndLimits:
 
 def test_what_is_refused() -> None:
     lab = Experiment(RANGES, QUICK)
-    with pytest.raises(ValueError, match="outlook: expected at least two outcomes that differ, got 0 of outcome"):
+    with pytest.raises(ValueError, match="outcome: expected at least two outcomes that differ, got 0"):
         lab.outlook()
     lab.tell({"a": 0.5, "b": 0.5, "s": "u"}, 1.0)
-    with pytest.raises(ValueError, match="outlook: expected at least two outcomes that differ, got 1 of outcome"):
+    with pytest.raises(ValueError, match="outcome: expected at least two outcomes that differ, got 1"):
         lab.stop(1.0)
     with pytest.raises(ValueError, match="level: expected a number between 0 and 1, got 90"):
         lab.outlook(level=90)
@@ -185,3 +185,35 @@ def test_the_picture_by_plate(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found._repr_mimebundle_() == {"image": 3, "text/plain": str(found)}
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     assert list(found._repr_mimebundle_()) == ["text/plain"]
+
+
+class TestWhatMatters:
+    def test_the_second_most_important_parameter_is_second(self) -> None:
+        """By `1 / lengthscale` a straight line would come after a ripple that is a tenth of it."""
+        rng = np.random.default_rng(0)
+        lab = Experiment(dict.fromkeys(["line", "wave", "ripple", "none"], (0, 1)), QUICK)
+        for line, wave, ripple, none in rng.random((60, 4)).tolist():
+            y = 2 * np.sin(6 * wave) + 3 * line + 0.4 * np.sin(12 * ripple) + 0.05 * rng.standard_normal()
+            lab.tell({"line": line, "wave": wave, "ripple": ripple, "none": none}, float(y))
+        beliefs, x = lab._beliefs(), rng.random(100_000)
+        effects = beliefs.effects(0, 0.9)
+        assert sorted(effects, key=lambda name: -effects[name][0]) == ["wave", "line", "ripple", "none"]
+        parts = {"wave": np.var(2 * np.sin(6 * x)), "line": 9 / 12, "ripple": np.var(0.4 * np.sin(12 * x)), "none": 0.0}
+        for name, (middle, low, high) in effects.items():
+            assert low <= middle <= high
+            assert middle == pytest.approx(parts[name] / sum(parts.values()), abs=0.1)
+        line, _, ripple, _ = np.mean([each.lengthscales for each in beliefs.models[0].hyperparameters], axis=0)
+        assert line > ripple
+
+    def test_under_constraints_and_on_tables(self) -> None:
+        blend = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
+        lab = Experiment(blend, QUICK, constraints=[agents.mixture("a", "b", "c")])
+        table = Experiment(TABLE, QUICK)
+        for point in lab.ask(14):
+            lab.tell(point, point["a"] + 0.1 * point["b"])
+        for point in table.ask(14):
+            table.tell(point, point["a"] + 0.1 * point["b"])
+        for each in (lab, table):
+            effects = each._beliefs().effects(0, 0.9)
+            assert max(effects, key=lambda name: effects[name][0]) == "a"
+            assert effects["a"][0] > 0.5

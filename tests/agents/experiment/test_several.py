@@ -402,13 +402,15 @@ class TestPictures:
         assert np.isnan(a[np.array(lines[0].x) > 0.5]).all()
         assert np.isfinite(a[np.array(lines[0].x) < 0.5]).all()
         # Where a slice goes through the point, it has the mean of the point; b and c keep their ratio beside it.
-        middle = lab.predict(point)["cost"]["mean"][0]
-        assert np.interp(0.2, lines[0].x, a) == pytest.approx(middle, rel=0.02)
-        beside = lab.predict({**point, "a": 0.4, "b": 0.15, "c": 0.45})["cost"]["mean"][0]
-        assert np.interp(0.4, lines[0].x, a) == pytest.approx(beside, rel=0.02)
-        shares = next(trace for trace in figure.data if trace.type == "bar")
-        assert sum(shares.x) == pytest.approx(1)
-        assert set(shares.y) == set(ranges)
+        beliefs = lab._beliefs()
+        for x, beside in ((0.2, point), (0.4, {**point, "a": 0.4, "b": 0.15, "c": 0.45})):
+            mean, low, high = beliefs.band(1, 0.9, np.asarray(lab._history.stated(beside).action)[None])[:, 0]
+            assert np.interp(x, lines[0].x, a) == pytest.approx(mean, rel=0.02)
+            assert low < mean < high
+        assert "through the marked point; all else is held at<br>a 0.2, b 0.2, base" in figure.layout.title.text
+        matters = next(trace for trace in figure.data if trace.type == "bar")
+        assert matters.y[0] == "rate"
+        assert set(matters.y) == set(ranges)
         assert next(trace for trace in figure.data if trace.type == "contour").z.shape == (33, 33)
         assert lab.plot_model(pair=("a", "rate")).data
         for refused in (("a", "base"), ("a", "a"), ("a",), "ab", 3, (["a"], "b")):
@@ -435,12 +437,11 @@ class TestPictures:
         points = lab.ask(8)
         for point in points[:2]:
             lab.tell(point, 3.0)
-        names = [trace.name for trace in lab.plot_model().data]
-        assert "mean" in names
-        assert "band" not in names  # as in `predict`: no width before outcomes differ
+        with pytest.raises(ValueError, match="yield: expected at least two outcomes that differ, got 2"):
+            lab.plot_model()
         for point in points[2:]:
             lab.tell(point, point["a"])
-        assert "band" in [trace.name for trace in lab.plot_model().data]
+        lab.plot_model(level=0.5)
         kinds = [trace.type for trace in lab.plot_model().data]
         assert kinds.count("bar") == 1
         assert "contour" not in kinds  # a single number
