@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ class AskTell(HistoryAgent):
     tells it all over again. A copy of the policy does so too, as `agents.Experiment` makes one at each question.
 
     A failed evaluation is told as the largest loss so far, since most optimisers wait to be told what they asked for.
-    A batch is asked for one by one before any of it is told. On arms, whose features are scaled to the unit cube, the
-    nearest arm is played that is neither open nor evaluated, and the optimiser is told of that one.
+    A batch is asked for one by one, or by `ask_many`, before any of it is told. On arms, whose features are scaled to
+    the unit cube, the nearest arm is played that is neither open nor evaluated, and the optimiser is told of that one.
     """
 
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True)
@@ -38,6 +39,13 @@ class AskTell(HistoryAgent):
     @abstractmethod
     def tell(self, optimizer: Any, candidate: Any, loss: float) -> None:
         """Tell an optimiser what came of a candidate."""
+
+    def ask_many(self, optimizer: Any, n: int) -> Iterable[Any]:
+        """The next n candidates; by default asked for one by one."""
+        return [self.ask(optimizer) for _ in range(n)]
+
+    def drop(self, optimizer: Any, candidate: Any) -> None:
+        """Called for a candidate that was asked for and is not told, as something else was played in its place."""
 
     def point(self, candidate: Any) -> Any:
         """The coordinates of a candidate, shape (d,); by default the candidate is that already."""
@@ -84,8 +92,7 @@ class AskTell(HistoryAgent):
     def _advance(self, live: _Live, n_told: int, n_open: int) -> None:
         while live.n_told < n_told:
             self._tell_next(live)
-        while len(live.open) < n_open:
-            candidate = self.ask(live.optimizer)
+        for candidate in self.ask_many(live.optimizer, max(n_open - len(live.open), 0)):
             x = np.clip(np.asarray(self.point(candidate), np.float64), 0.0, 1.0)
             live.open.append((candidate, self._played(x, live)))
 
@@ -123,6 +130,8 @@ class AskTell(HistoryAgent):
             point = np.clip(np.asarray(self.point(asked), np.float64), 0.0, 1.0)
             # On arms it is told what was played, which may be far from what it asked for.
             candidate = asked if same and (not self.problem.is_finite or np.array_equal(point, x)) else None
+            if candidate is None:
+                self.drop(live.optimizer, asked)
         if candidate is None:
             candidate = self.candidate(live.optimizer, x)
         known = losses[~np.isnan(losses)]

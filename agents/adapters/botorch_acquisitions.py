@@ -47,7 +47,7 @@ class BoTorch(HistoryAgent):
         self.n_start = None if n_start is None else as_count("n_start", n_start)
         self.raw_samples = as_count("raw_samples", raw_samples, most=100_000)
         self.num_restarts = as_count("num_restarts", num_restarts, most=10_000)
-        _import()
+        load()
 
     def start_episode(self) -> None:
         dim = self.problem.dim
@@ -66,7 +66,7 @@ class BoTorch(HistoryAgent):
         return self._maximiser(self.X[known], self.y[known], seed)
 
     def _maximiser(self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], seed: int) -> Float[np.ndarray, " d"]:
-        torch, botorch, gpytorch = _import()
+        torch, botorch, gpytorch = load()
         # BoTorch draws from PyTorch's global generator: it is seeded here and put back afterwards.
         with torch.random.fork_rng(devices=[]), one_thread(), warnings.catch_warnings():
             # Its fits and climbs are repeated when one fails, with a warning.
@@ -94,7 +94,8 @@ class BoTorch(HistoryAgent):
         return botorch.acquisition.qLogNoisyExpectedImprovement(model, X_baseline=train_x, prune_baseline=True)
 
 
-def _import() -> tuple[ModuleType, ModuleType, ModuleType]:
+def load() -> tuple[ModuleType, ModuleType, ModuleType]:
+    """PyTorch, BoTorch and GPyTorch, or an ImportError that says what to install."""
     try:
         with warnings.catch_warnings():
             # PyTorch's own libraries use what it is about to deprecate.

@@ -35,13 +35,13 @@ class Optuna(HistoryAgent):
 
     def __init__(self, sampler: Literal["tpe", "gp"] = "tpe") -> None:
         self.sampler = as_word("sampler", sampler, ("tpe", "gp"))
-        _import(sampler)
+        load(sampler)
 
     def suggest(self, seed: int) -> Float[np.ndarray, " d"]:
-        optuna = _import(self.sampler)
+        optuna = load(self.sampler)
         build = {"tpe": optuna.samplers.TPESampler, "gp": optuna.samplers.GPSampler}[self.sampler]
         distributions = self._distributions(optuna)
-        with _quiet(optuna), one_thread():
+        with quiet(optuna), one_thread():
             study = optuna.create_study(direction="maximize", sampler=build(seed=seed))
             study.add_trials(self._trials(optuna, distributions))
             found = study.ask(distributions).params
@@ -83,7 +83,8 @@ def _typed(value: float, dimension: Dimension) -> int | float | str:
     return int(value) if dimension.integer else value
 
 
-def _import(sampler: str) -> ModuleType:
+def load(sampler: str) -> ModuleType:
+    """Optuna, and for `"gp"` PyTorch with it, or an ImportError that says what to install."""
     try:
         import optuna
     except ImportError as error:
@@ -97,7 +98,7 @@ def _import(sampler: str) -> ModuleType:
 
 
 @contextmanager
-def _quiet(optuna: ModuleType) -> Iterator[None]:
+def quiet(optuna: ModuleType) -> Iterator[None]:
     """Silence Optuna's log line per suggestion."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)

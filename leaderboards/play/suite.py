@@ -573,7 +573,8 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keys of a suite that is part of another, with what it takes from that one; of any other as they are.
 
     Such a suite states `name`, `description`, `part_of`, `tasks` (labels of the other's environments) and
-    `repetitions`: its tasks are the other's, and so are its agents, horizon, seed and feedback.
+    `repetitions`: its tasks are the other's, and so are its agents, horizon, seed and feedback. With further `agents`
+    it is a suite of its own, on the same functions.
 
     Raises:
         SuiteError: if there is no such suite or task, or a key is missing or too many.
@@ -581,7 +582,7 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if "tasks" not in values:
         return values
     keys = ("name", "description", "part_of", "tasks", "repetitions")
-    if set(values) != set(keys):
+    if set(values) - {"agents"} != set(keys):
         raise SuiteError(f"part of a suite: expected the keys {', '.join(keys)}, got {', '.join(values)}")
     whole = load_suite(str(values["part_of"])).frozen()
     entries = {entry.label: entry for entry in whole.environments}
@@ -592,7 +593,9 @@ def expanded(values: Mapping[str, Any]) -> Mapping[str, Any]:
         for label in values["tasks"]
     ]
     stated = {name: values[name] for name in ("name", "description", "part_of", "repetitions")}
-    return whole.model_dump() | stated | {"environments": environments}
+    found = whole.model_dump() | stated | {"environments": environments}
+    further = values.get("agents", [])
+    return {**found, "part_of": "", "agents": [*found["agents"], *further]} if further else found
 
 
 def parse_suite(values: Mapping[str, Any]) -> Suite:

@@ -40,8 +40,8 @@ def test_suites_of_the_package_are_sound(name: str) -> None:
     suite = load_suite(name)
     assert suite.name == name
     assert suite.description
-    if any(entry.id.startswith(("BoTorch", "Optuna-GP")) for entry in suite.agents):
-        for library in ("torch", "botorch"):
+    if any(entry.id.startswith(("BoTorch", "Optuna-GP", "agents.adapters")) for entry in suite.agents):
+        for library in ("torch", "botorch", *(("baybe", "smac", "ax") if name == "lab-outside" else ())):
             pytest.importorskip(library, reason=f"the suite {name} needs {library}")
     suite.check()
 
