@@ -67,7 +67,8 @@ def _load() -> tuple[Any, Any]:
             warnings.simplefilter("ignore")
             from ax.api.client import Client
             from ax.api.configs import RangeParameterConfig
+            from ax.utils.common.logger import ROOT_STREAM_HANDLER
     except ImportError as error:
         raise ImportError('Ax is not installed: pip install "gpbandit-envs[ax]"') from error
-    logging.getLogger("ax").setLevel(logging.ERROR)  # it says what it does at every step
+    ROOT_STREAM_HANDLER.setLevel(logging.ERROR)  # it says what it does at every step
     return Client, RangeParameterConfig
