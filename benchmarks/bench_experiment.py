@@ -7,6 +7,7 @@ was 0.3 where it grew with the square.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -52,6 +53,26 @@ def _estimate(n: int) -> tuple[float, float]:
     return ours, seconds(lambda: map_estimate(X, y, np.random.default_rng(0), prior=HyperPrior()))
 
 
+def _late() -> tuple[agents.Experiment, Callable[[], float]]:
+    """An experiment of 96 outcomes on 2,000 candidates of 10 columns, and what scikit-learn takes for them."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    rng = np.random.default_rng(0)
+    X = rng.random((2_000, 10))
+    frame = pd.DataFrame(X, columns=list("abcdefghij"))
+    y = np.sin(5 * X[:96, 0]) + X[:96, 1] ** 2 + X[:96, 2] + 0.1 * rng.standard_normal(96)
+    kernel = ConstantKernel() * Matern(np.ones(10), nu=2.5) + WhiteKernel(0.1)
+
+    def fitted() -> float:
+        model = GaussianProcessRegressor(kernel, normalize_y=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # lengthscales at their bounds
+            return seconds(lambda: model.fit(X[:96], y).predict(X, return_std=True))
+
+    return agents.Experiment(frame, data=frame[:96].assign(outcome=y)), fitted
+
+
 def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
     """The cases of this module."""
     for name, case, what, n in (
@@ -66,6 +87,22 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
             return against(f"{_TIMES * n:,} {what}", reference, lambda: case(_TIMES * n), lambda: _TIMES * case(n))
 
         yield name, row
+
+    for name, what in (("ask", "an outcome more, and a plate of 8"), ("outlook", "an outlook")):
+
+        def late(name: str = name, what: str = what) -> Row:
+            lab, reference = _late()
+            lab.ask()
+
+            def plate() -> None:
+                lab.tell(lab.open[0], 1.0)
+                lab.ask(8)
+
+            ours = plate if name == "ask" else lab.outlook
+            case = f"{what} after 96 outcomes, 2,000 candidates of 10 columns"
+            return against(case, "one fit and prediction of scikit-learn's", lambda: seconds(ours), reference)
+
+        yield name, late
 
     def estimated() -> Row:
         ours, theirs = _estimate(2_400)
