@@ -212,7 +212,7 @@ class Candidates:
 
     def problem_fields(self) -> dict[str, Any]:
         """What a problem says of them."""
-        return {"dim": self.arms.shape[1], "arms": self.arms}
+        return {"dim": self.arms.shape[1], "arms": self.arms, "notes": {"categories": self.parameters.groups}}
 
     def with_level(self, X: Float[np.ndarray, "n d"], columns: tuple[int, ...], level: int) -> Float[np.ndarray, "m d"]:
         """The candidates with the value of a category that has the coordinate `level`; others do not matter."""

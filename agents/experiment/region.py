@@ -83,7 +83,8 @@ class Region:
 
     def problem_fields(self) -> dict[str, Any]:
         """What a problem says of them."""
-        return {"dim": self.domain.dim, "notes": {"domain": self.domain.to_spec()}}
+        notes = {"domain": self.domain.to_spec(), "categories": self.parameters.groups}
+        return {"dim": self.domain.dim, "notes": notes}
 
     def restricted(self, fixed: Mapping[str, Any]) -> Region:
         """The part of it with these values; raises as the class, and names constraints as `of`."""

@@ -19,7 +19,7 @@ from agents.experiment.history import STATUS, has_outcomes
 from agents.experiment.parameters import Parameters
 from agents.experiment.region import Region
 from agents.experiment.several import SeveralOutcomes
-from agents.learned.gp_bucb import MAPBUCB, MixtureBUCB
+from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.arguments import as_word
 from gpbandit_envs.problem import Problem
 
@@ -146,7 +146,7 @@ def begin(
             warnings.warn(f"{argument}: {id!r} learns from the outcomes alone and does not use it", stacklevel=3)
     if len(parts) == 1 and goals[0].limit is None:
         return parts[0]
-    learned = [part for part in parts if isinstance(part, MAPBUCB) and not isinstance(part, MixtureBUCB)]
+    learned = [part for part in parts if isinstance(part, MAPBUCB) and not part.spread]
     if len(learned) < len(parts):
         raise ValueError(
             f"agent: {id!r} plays for a single outcome without limit; {DEFAULT_AGENT!r}, the default, for more"

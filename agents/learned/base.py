@@ -16,6 +16,7 @@ from agents.core.protocol import Action, Actions, Agent, Capabilities, Feedback,
 from agents.core.space import SearchFields, space_of
 from gpbandit_envs.arguments import as_count, as_number, positive_number
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, as_hyper_prior, map_estimate
+from gpbandit_envs.gp.hyperparameters.likelihood import Groups, free_dim
 from gpbandit_envs.gp.hyperparameters.map import standard_start
 from gpbandit_envs.gp.observations import Observations
 from gpbandit_envs.gp.regression import GPRegression
@@ -171,14 +172,20 @@ class LearnedAgent(SearchFields, Agent):
         sds = None if problem.initial is None else problem.initial.sds
         self.known = np.full(len(self.y), np.nan) if sds is None else np.square(sds)
         self.offered = Offer.all(problem)
-        self.hyper_prior = self.default_prior(problem.dim) if self.prior is None else as_hyper_prior(self.prior)
+        self.groups = self.groups_of(problem)
+        dim = free_dim(problem.dim, self.groups)
+        self.hyper_prior = self.default_prior(dim) if self.prior is None else as_hyper_prior(self.prior)
         self.design_size = max(3 * problem.dim if self.n_initial is None else self.n_initial, len(self.y))
         self.explores = True
         self._guess()
         self._continue()
 
+    def groups_of(self, problem: Problem) -> Groups:
+        """The columns of each category that has a kernel of its own, see `Hyperparameters`: none."""
+        return ()
+
     def default_prior(self, dim: int) -> HyperPrior:
-        """The priors of the hyperparameters of `dim` features, where none are given."""
+        """The priors of the hyperparameters of `dim` features, a category counted once, where none are given."""
         return HyperPrior()
 
     def estimate(self) -> None:
@@ -236,6 +243,7 @@ class LearnedAgent(SearchFields, Agent):
             warm=self.hyperparameters[:1],
             units=units,
             known=known,
+            groups=self.groups,
         )
         self.hyperparameters: Sequence[Hyperparameters] = [estimate.hyperparameters]
         self.prior_mean = estimate.prior_mean
@@ -243,7 +251,8 @@ class LearnedAgent(SearchFields, Agent):
     def _guess(self) -> None:
         """Set the hyperparameters of `D_0`, which has too few data to estimate any: a standard start in their units."""
         offset, scale = (0.0, 1.0) if len(self.y) == 0 else Observations.of(self.X, self.y).standardised()[1:]
-        self.hyperparameters = [Hyperparameters.from_vector(standard_start(self.problem.dim)).rescaled(scale)]
+        start = standard_start(self.problem.dim, self.groups)
+        self.hyperparameters = [Hyperparameters.from_vector(start, self.groups).rescaled(scale)]
         self.prior_mean = offset
 
     def select(self, n: int, pending: Pending) -> Actions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,15 @@ from agents.core.protocol import Actions, Capabilities, Feedback, Pending
 from agents.learned.base import LearnedAgent, Mixture
 from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal, as_hyper_prior, sample_hyperparameters
+from gpbandit_envs.gp.hyperparameters.likelihood import Groups, free_dim
 from gpbandit_envs.gp.regression import GPRegression
 from gpbandit_envs.problem import Problem
+
+
+def categories_of(problem: Problem) -> Groups:
+    """The one-hot columns of each category, where the notes of a problem name them."""
+    named: Any = problem.notes.get("categories", ())
+    return tuple(map(tuple, named))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -32,6 +40,8 @@ class MAPBUCB(LearnedAgent):
         n_initial: Size of `D_0`, >= 1, open evaluations among it.
         prior: Priors and bounds of the hyperparameters, or their JSON form; None for `HyperPrior.informative`.
         repeats: Whether an arm may be evaluated more than once; if not, it may once all have been.
+        categories: Whether categories that the problem's notes name, as `Experiment` does, have a kernel of their own,
+            see `gpbandit_envs.gp.Hyperparameters`; if not, their one-hot columns count as numbers.
 
     Reference: Desautels, Krause and Burdick (2012), Algorithm 1, with the maximum a posteriori estimate of Snoek,
     Larochelle and Adams (2012) in place of a given kernel.
@@ -41,11 +51,15 @@ class MAPBUCB(LearnedAgent):
     width: float = 1.0
     n_initial: int | None = 8
     repeats: bool = True
+    categories: bool = True
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True, contexts=True)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.failed = Pending.empty(problem).actions
         super().reset(problem, rng)
+
+    def groups_of(self, problem: Problem) -> Groups:
+        return categories_of(problem) if self.categories else ()
 
     def default_prior(self, dim: int) -> HyperPrior:
         return HyperPrior.informative(dim)
@@ -113,7 +127,7 @@ class MixtureBUCB(MAPBUCB):
         self.burn_in = as_count("burn_in", self.burn_in, 0, most=100_000)
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
-        medians = (0.5, 0.4 * sqrt(problem.dim))
+        medians = (0.5, 0.4 * sqrt(free_dim(problem.dim, self.groups_of(problem))))
         noise, variance = LogNormal(-4.0, 1.2), LogNormal(0.0, 0.7)
         self.priors = [HyperPrior(variance, noise, LogNormal(log(median), 0.7)) for median in medians]
         if self.prior is not None:
@@ -135,6 +149,7 @@ class MixtureBUCB(MAPBUCB):
                 burn_in=self.burn_in,
                 samples=4 * n,
                 known=self.known,
+                groups=self.groups,
             )
             self.hyperparameters = [*self.hyperparameters, *drawn[3::4]]
 

@@ -24,7 +24,9 @@ from gpbandit_envs.gp.hyperparameters import (
     as_hyper_prior,
     map_estimate,
     noise_estimate,
+    sample_hyperparameters,
 )
+from gpbandit_envs.gp.kernel_specs import as_kernel
 from gpbandit_envs.gp.linalg import FactorisationError
 from gpbandit_envs.gp.observations import Observations
 from tests.reference.likelihood import log_marginal_likelihood
@@ -78,6 +80,55 @@ def test_gradients_are_finite_differences(family: str, prior: HyperPrior, data: 
         steps = 1e-5 * np.eye(4)
         slopes = [(target(theta + step)[0] - target(theta - step)[0]) / 2e-5 for step in steps]
         np.testing.assert_allclose(target(theta)[1], slopes, rtol=1e-6, atol=1e-5)
+
+
+GROUPS = ((1, 2, 3), (5, 4))
+
+
+def with_levels(numbers: bool) -> tuple[np.ndarray, np.ndarray, tuple[tuple[int, ...], ...]]:
+    """Rows of categories of three and two levels, beside two numbers or none, some of them repeated."""
+    source = rng(5)
+    a, b = np.eye(3)[source.integers(3, size=18)], np.eye(2)[source.integers(2, size=18)]
+    x = source.random((18, 2))
+    X = np.column_stack([x[:, :1], a, b, x[:, 1:]]) if numbers else np.column_stack([a, b])
+    return X, source.standard_normal(18) + 2 * a[:, 0], GROUPS if numbers else ((0, 1, 2), (3, 4))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("numbers", [True, False], ids=["mixed", "categories alone"])
+def test_a_kernel_of_categories(family: str, numbers: bool) -> None:
+    X, y, groups = with_levels(numbers)
+    k = 6 + 2 * numbers
+    likelihood = LogMarginalLikelihood(Observations.of(X, y), family, groups)
+    target = LogPosterior(Observations.of(X, y), HyperPrior(), family, groups)
+    for theta in rng().normal(0.0, 0.5, (4, k)):
+        known = Hyperparameters.from_vector(theta, groups)
+        np.testing.assert_allclose(known.vector(), theta, atol=1e-12)
+        K = as_kernel(known.kernel(family).to_spec())(X, X)
+        s2, rhos, levels = known.variance, np.exp(-np.exp(-2 * theta[-4:-2])), known.levels
+        # By hand: a correlation for each category whose levels differ, and a variance for each whose levels are equal.
+        same = [X[:, group] @ X[:, group].T == 1 for group in groups]
+        unit = FAMILIES[family](tuple(np.exp(theta[2:4])))(X[:, [0, 6]], X[:, [0, 6]]) if numbers else 1.0
+        expected = s2 * unit * np.prod([np.where(at, 1, rho) for at, rho in zip(same, rhos, strict=True)], axis=0)
+        expected = expected + sum(v * at for v, at in zip(levels, same, strict=True))
+        np.testing.assert_allclose(K, expected, rtol=1e-10)
+        density = multivariate_normal.logpdf(y, np.zeros(len(y)), K + known.noise * np.eye(len(y)))
+        assert likelihood(theta)[0] == pytest.approx(density, rel=1e-9)
+        slopes = [(target.value(theta + h) - target.value(theta - h)) / 2e-5 for h in 1e-5 * np.eye(k)]
+        np.testing.assert_allclose(target(theta)[1], slopes, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(known.rescaled(3.0).kernel()(X, X), 9 * known.kernel()(X, X), rtol=1e-12)
+
+
+def test_what_a_category_says_is_learnt() -> None:
+    X, _, groups = with_levels(True)
+    X = np.concatenate([X] * 3)
+    X[:, [0, 6]] = rng(8).random((len(X), 2))
+    y = 3 * X[:, 1] - 3 * X[:, 3] + np.sin(6 * X[:, 0]) + 0.05 * rng(9).standard_normal(len(X))
+    found = map_estimate(X, y, rng(), prior=HyperPrior.informative(4), groups=groups).hyperparameters
+    assert found.levels[0] > 4 * found.levels[1]  # the first category moves the outcome, the second does nothing
+    assert found.lengthscales[4] == found.lengthscales[5] > 1.2  # whose levels are alike: a correlation above a half
+    drawn, _ = sample_hyperparameters(X, y, rng(), prior=HyperPrior.informative(4), groups=groups, burn_in=30)
+    assert np.mean([each.levels[0] for each in drawn]) > np.mean([each.levels[1] for each in drawn])
 
 
 @pytest.mark.parametrize("learnt", [True, False])

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.arguments import as_number, positive_number, shown
-from gpbandit_envs.gp.hyperparameters.likelihood import LogMarginalLikelihood
+from gpbandit_envs.gp.hyperparameters.likelihood import Groups, LogMarginalLikelihood, free_dim
 from gpbandit_envs.gp.observations import Observations
 
 
@@ -120,7 +120,9 @@ class HyperPrior:
     Attributes:
         variance: Prior of the kernel variance.
         noise: Prior of the noise variance.
-        lengthscale: Prior of each lengthscale.
+        lengthscale: Prior of each lengthscale of a number.
+        category: Prior of each lengthscale of a category; by default the median correlation of two levels is a half.
+        level: Prior of each variance of a level alone, which has the bounds of the kernel variance.
         variance_bounds: Smallest and largest kernel variance.
         noise_bounds: Smallest and largest noise variance.
         lengthscale_bounds: Smallest and largest lengthscale, for features that span about 1.
@@ -132,6 +134,8 @@ class HyperPrior:
     variance: Prior = _UHE_PRIOR
     noise: Prior = _UHE_PRIOR
     lengthscale: Prior = _UHE_PRIOR
+    category: Prior = LogNormal(-0.5 * log(log(2)), 0.5)
+    level: Prior = LogNormal(log(0.3), 1.0)
     variance_bounds: tuple[float, float] = (1e-3, 1e3)
     noise_bounds: tuple[float, float] = (1e-8, 1e1)
     lengthscale_bounds: tuple[float, float] = (5e-3, 1e2)
@@ -139,7 +143,7 @@ class HyperPrior:
     def __post_init__(self) -> None:
         for name in ("variance_bounds", "noise_bounds", "lengthscale_bounds"):
             object.__setattr__(self, name, _bounds(name, getattr(self, name)))
-        for name in ("variance", "noise", "lengthscale"):
+        for name in ("variance", "noise", "lengthscale", "category", "level"):
             if not isinstance(getattr(self, name), Prior):
                 raise TypeError(f"{name}: expected a Prior, got {shown(getattr(self, name))}")
 
@@ -160,22 +164,26 @@ class HyperPrior:
             lengthscale=LogNormal(log(0.4 * sqrt(dim)), 1.0),
         )
 
-    def bounds(self, dim: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Lower and upper bounds of `theta`, each of shape (d + 2,)."""
+    def bounds(self, dim: int, categories: int = 0) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Lower and upper bounds of `theta`, each of shape (k,); `dim` counts a category once."""
         rows = [self.variance_bounds, self.noise_bounds, *[self.lengthscale_bounds] * dim]
+        rows += [self.variance_bounds] * categories
         low, high = np.log(rows).T
         return low, high
 
-    def log_density(self, theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
-        """Logarithm of the density of `theta` (d + 2,), up to the constant that the bounds cost, and its gradient."""
-        if self.variance is self.noise is self.lengthscale:
+    def log_density(self, theta: Float[np.ndarray, " k"], categories: int = 0) -> tuple[float, Float[np.ndarray, " k"]]:
+        """Logarithm of the density of `theta` (k,), up to the constant that the bounds cost, and its gradient."""
+        if not categories and self.variance is self.noise is self.lengthscale:
             value, slope = self.variance.log_density(theta)
             return float(value.sum()), slope
         parts = [
             self.variance.log_density(theta[:1]),
             self.noise.log_density(theta[1:2]),
-            self.lengthscale.log_density(theta[2:]),
+            self.lengthscale.log_density(theta[2 : len(theta) - 2 * categories]),
         ]
+        if categories:
+            parts.append(self.category.log_density(theta[-2 * categories : -categories]))
+            parts.append(self.level.log_density(theta[-categories:]))
         return float(sum(value.sum() for value, _ in parts)), np.concatenate([slope for _, slope in parts])
 
 
@@ -235,23 +243,24 @@ class LogPosterior:
         data: Observations, standardised.
         prior: Priors and bounds.
         family: `"matern52"`, `"matern32"` or `"se"`.
+        groups: The columns of each category, see `Hyperparameters`.
 
     Attributes:
-        lower: Smallest `theta`, shape (d + 2,).
-        upper: Largest `theta`, shape (d + 2,).
+        lower: Smallest `theta`, shape (k,).
+        upper: Largest `theta`, shape (k,).
     """
 
-    def __init__(self, data: Observations, prior: HyperPrior, family: str = "matern52") -> None:
-        self.prior = prior
-        self.likelihood = LogMarginalLikelihood(data, family)
-        self.lower, self.upper = prior.bounds(data.X.shape[1])
+    def __init__(self, data: Observations, prior: HyperPrior, family: str = "matern52", groups: Groups = ()) -> None:
+        self.prior, self.groups, self.dim = prior, groups, data.X.shape[1]
+        self.likelihood = LogMarginalLikelihood(data, family, groups)
+        self.lower, self.upper = prior.bounds(free_dim(self.dim, groups), len(groups))
 
     def value(self, theta: Float[np.ndarray, " k"]) -> float:
         """The value at `theta`, which lies within the bounds; in about half of the time."""
-        return self.likelihood.value(theta) + self.prior.log_density(theta)[0]
+        return self.likelihood.value(theta) + self.prior.log_density(theta, len(self.groups))[0]
 
     def __call__(self, theta: Float[np.ndarray, " k"]) -> tuple[float, Float[np.ndarray, " k"]]:
         """Value and gradient at `theta`, which lies within the bounds."""
         value, gradient = self.likelihood(theta)
-        prior_value, prior_gradient = self.prior.log_density(theta)
+        prior_value, prior_gradient = self.prior.log_density(theta, len(self.groups))
         return value + prior_value, gradient + prior_gradient

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.gp.hyperparameters.density import HyperPrior, LogPosterior
-from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
+from gpbandit_envs.gp.hyperparameters.likelihood import Groups, Hyperparameters
 from gpbandit_envs.gp.hyperparameters.map import standard_start, standardised
 
 LogDensity = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -117,6 +117,7 @@ def sample_hyperparameters(
     burn_in: int = 200,
     samples: int = 10,
     known: Float[np.ndarray, " n"] | None = None,
+    groups: Groups = (),
 ) -> tuple[list[Hyperparameters], float]:
     """Hyperparameters drawn from `p(theta | X, y)`, in the units of the data, and the mean taken out of `y`.
 
@@ -130,13 +131,14 @@ def sample_hyperparameters(
         burn_in: Iterations thrown away.
         samples: Iterations kept.
         known: Noise variances that are known, see `Observations`.
+        groups: The columns of each category, see `Hyperparameters`.
     """
     data, offset, scale = standardised(X, y, None, known)
-    target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
-    theta = standard_start(data.X.shape[1]) if start is None else start.rescaled(1 / scale).vector()
+    target = LogPosterior(data, HyperPrior() if prior is None else prior, family, groups)
+    theta = standard_start(data.X.shape[1], groups) if start is None else start.rescaled(1 / scale).vector()
     theta = np.clip(theta, target.lower, target.upper)
     chain = hmc(target, theta, rng, walls=(target.lower, target.upper), burn_in=burn_in, samples=samples)
-    return [Hyperparameters.from_vector(sample).rescaled(scale) for sample in chain.samples], offset
+    return [Hyperparameters.from_vector(sample, groups).rescaled(scale) for sample in chain.samples], offset
 
 
 @dataclass(frozen=True)

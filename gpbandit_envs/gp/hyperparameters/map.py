@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from gpbandit_envs.gp.hyperparameters.density import HyperPrior, LogPosterior
-from gpbandit_envs.gp.hyperparameters.likelihood import Hyperparameters
+from gpbandit_envs.gp.hyperparameters.likelihood import Groups, Hyperparameters, free_dim
 from gpbandit_envs.gp.lbfgs import minimise_within
 from gpbandit_envs.gp.observations import Observations
 
@@ -41,12 +41,14 @@ class MAPEstimate:
     evaluations: int
 
 
-def standard_start(dim: int) -> Float[np.ndarray, " k"]:
-    """The default first point `theta`, shape (d + 2,), for standardised feedback on the unit cube.
+def standard_start(dim: int, groups: Groups = ()) -> Float[np.ndarray, " k"]:
+    """The default first point `theta`, shape (k,), for standardised feedback on the unit cube.
 
-    Variance 1, a noise of a tenth of the spread, and lengthscales of about the mean distance of two points.
+    Variance 1, a noise of a tenth of the spread, and lengthscales of about the mean distance of two points; of
+    categories with the columns `groups` the medians of `HyperPrior`.
     """
-    return np.log([1.0, 1e-2, *[0.4 * np.sqrt(dim)] * dim])
+    free, n = free_dim(dim, groups), len(groups)
+    return np.log([1.0, 1e-2, *[0.4 * np.sqrt(free)] * (free - n), *[np.log(2) ** -0.5] * n, *[0.3] * n])
 
 
 def map_estimate(
@@ -60,6 +62,7 @@ def map_estimate(
     warm: Sequence[Hyperparameters] = (),
     units: tuple[float, float] | None = None,
     known: Float[np.ndarray, " n"] | None = None,
+    groups: Groups = (),
 ) -> MAPEstimate:
     """`argmax_theta log p(theta | X, y)` by L-BFGS-B on the log-parameters.
 
@@ -76,6 +79,7 @@ def map_estimate(
         warm: Earlier estimates to begin from, in the units of `y`; at most `starts` are used.
         units: Offset and scale to standardise `y` with; None for its own mean and standard deviation.
         known: Noise variances that are known, see `Observations`.
+        groups: The columns of each category, see `Hyperparameters`.
 
     Raises:
         ValueError: if an argument is out of range or of the wrong shape.
@@ -83,8 +87,8 @@ def map_estimate(
     if starts < 1:
         raise ValueError(f"starts: expected at least 1, got {starts!r}")
     data, offset, scale = standardised(X, y, units, known)
-    target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
-    first = [known.rescaled(1 / scale).vector() for known in warm[:starts]] or [standard_start(data.X.shape[1])]
+    target = LogPosterior(data, HyperPrior() if prior is None else prior, family, groups)
+    first = [known.rescaled(1 / scale).vector() for known in warm[:starts]] or [standard_start(data.X.shape[1], groups)]
     drawn, screened = _random_starts(target, starts - len(first), rng)
     best_theta, best = first[0], -np.inf
     # Most of a climb goes into directions in which the posterior is flat: only the best one is carried to its end.
@@ -95,7 +99,7 @@ def map_estimate(
             best_theta, best = theta, value
     best_theta, best = _climb(loss, best_theta, _FINE)
     spent = screened + len(loss.known)
-    return MAPEstimate(Hyperparameters.from_vector(best_theta).rescaled(scale), offset, scale, best, spent)
+    return MAPEstimate(Hyperparameters.from_vector(best_theta, groups).rescaled(scale), offset, scale, best, spent)
 
 
 def noise_estimate(
@@ -218,9 +222,9 @@ def _random_starts(target: LogPosterior, n: int, rng: np.random.Generator) -> tu
     """The best `n` of some random points, and how many were evaluated."""
     if n <= 0:
         return [], 0
-    dim = len(target.lower) - 2
-    spread = np.r_[1.0, 2.0, np.full(dim, 1.0)]
-    thetas = standard_start(dim) + spread * rng.standard_normal((_SCREENED * n, dim + 2))
+    k = len(target.lower)
+    spread = np.r_[1.0, 2.0, np.full(k - 2, 1.0)]
+    thetas = standard_start(target.dim, target.groups) + spread * rng.standard_normal((_SCREENED * n, k))
     thetas = np.clip(thetas, target.lower, target.upper)
     values = np.array([target.value(theta) for theta in thetas])
     return list(thetas[np.argsort(-values, kind="stable")[:n]]), len(thetas)

@@ -172,6 +172,12 @@ class Sum(Kernel):
     ) -> Float[np.ndarray, "n d"]:
         return self.left.input_gradient(X, Y, W) + self.right.input_gradient(X, Y, W)
 
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        (left, by_left), (right, by_right) = (each.with_input_gradient(X, Y) for each in (self.left, self.right))
+        return left + right, lambda W: by_left(W) + by_right(W)
+
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         return self.left.diag_gradient(X) + self.right.diag_gradient(X)
 
@@ -201,6 +207,12 @@ class Product(Kernel):
     ) -> Float[np.ndarray, "n d"]:
         by_left = self.left.input_gradient(X, Y, W * self.right(X, Y))
         return by_left + self.right.input_gradient(X, Y, W * self.left(X, Y))
+
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        (left, by_left), (right, by_right) = (each.with_input_gradient(X, Y) for each in (self.left, self.right))
+        return left * right, lambda W: by_left(W * right) + by_right(W * left)
 
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         left, right = self.left.diag(X)[:, None], self.right.diag(X)[:, None]
@@ -252,6 +264,18 @@ class ActiveDims(Kernel):
         gradient = np.zeros(X.shape)
         gradient[:, self.dims] = self.kernel.input_gradient(self._seen(X), self._seen(Y), W)
         return gradient
+
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        K, seen = self.kernel.with_input_gradient(self._seen(X), self._seen(Y))
+
+        def gradient(W: np.ndarray) -> np.ndarray:
+            out = np.zeros(X.shape)
+            out[:, self.dims] = seen(W)
+            return out
+
+        return K, gradient
 
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         gradient = np.zeros(X.shape)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import Feedback, Pending
+from agents import Experiment, Feedback, Pending
 from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal
@@ -139,3 +139,19 @@ def test_of_many_evaluations_some_say_the_hyperparameters_and_all_the_posterior(
     dense = GPRegression(known.kernel(agent.family), X, y, known.noise, agent.prior_mean)
     Z = rng.random((5, 2))
     np.testing.assert_allclose(agent.predict(Z)[0], dense.at(Z)[0])
+
+
+@pytest.mark.parametrize("table", [False, True], ids=["ranges", "table"])
+def test_an_experiment_names_its_categories(table: bool) -> None:
+    """Both on ranges and on tables: one lengthscale and one variance for each, and 'none of it' where it is asked."""
+    settings: Any = {"x": (0, 1), "base": ["a", "b", "c"], "y": (0, 1)}
+    if table:
+        settings = [{"x": i / 7, "base": "abc"[i % 3], "y": (i % 5) / 4} for i in range(8)]
+    data = [{"x": i / 7, "base": "abc"[i % 3], "y": (i % 5) / 4, "outcome": float(i % 3)} for i in range(8)]
+    for agent, levels in (("MAP-BUCB", 1), (("MAP-BUCB", {"categories": False}), 0)):
+        lab = Experiment(settings, agent, data=data, repeats=True)
+        (known,) = lab._agent.hyperparameters  # type: ignore[union-attr]
+        assert len(known.levels) == levels
+        assert len(known.lengthscales) == 5
+        assert (len(set(known.lengthscales[1:4])) == 1) == (levels == 1)
+        assert len(lab.ask(2)) == 2
