@@ -1,10 +1,11 @@
-"""Which policy for eighty experiments: `agents.Experiment` and its default on tables of real measurements.
+"""Which policy is the default of `agents.Experiment`: rivals on the half of lab-v1 that is for tuning.
 
-Ten batches of eight out of each table, every candidate once, nothing known beforehand. What is measured is the simple
-regret of the best candidate so far, by its mean in the table, over the spread: 0 is the best candidate of the table, 1
-an average one. Called as
+Six plates of eight of each task, no candidate twice, with another seed than the suite; all play the same draws with the
+same noise. Prints a table in Markdown, in which figures are mean and standard error of the regret of the recommended
+candidate after 24 and 48 evaluations, in units of the task. Those of the mean over tasks are of the repetitions' means,
+and differences from the first rival are paired. Called as
 
-    python -m benchmarks.short_horizons --repetitions 20
+    python -m benchmarks.short_horizons --repetitions 16
 
 The data sets are fetched at first use, as by `gpbandit data fetch`.
 """
@@ -12,81 +13,92 @@ The data sets are fetched at first use, as by `gpbandit data fetch`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from math import log, sqrt
 
 import numpy as np
-import pandas as pd
 
-import agents
-from gpbandit_envs import datasets
-from gpbandit_envs.datasets.table import Table
+from agents.learned.gp_bucb import MAPBUCB
+from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal
+from gpbandit_envs.gp.threads import one_blas_thread
+from leaderboards.play.run import run_spec
+from leaderboards.play.suite import AgentEntry, load_suite
 
-BATCH, BATCHES = 8, 10
-TABLES: tuple[tuple[str, dict[str, object]], ...] = (
-    ("DirectArylation", {}),
-    ("CrossedBarrel", {}),
-    ("OERPlates", {"plate": 3496}),
-    ("OERPlates", {"plate": 3860}),
-)
-FLAT = {"name": "flat"}
-SETTINGS: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "MAP-BUCB, the default": ("MAP-BUCB", {}),
-    "width 0.5": ("MAP-BUCB", {"width": 0.5}),
-    "width 1.96": ("MAP-BUCB", {"width": 1.96}),
-    "16 random first": ("MAP-BUCB", {"n_initial": 16}),
-    "squared exponential": ("MAP-BUCB", {"family": "se"}),
-    "mixture": ("agents.learned.gp_bucb:MixtureBUCB", {}),
-    "flat priors": ("MAP-BUCB", {"prior": {"variance": FLAT, "noise": FLAT, "lengthscale": FLAT}}),
-    "GP-BUCB, SE of lengthscale 0.5": (
-        "GP-BUCB",
-        {"kernel": {"name": "se", "lengthscale": 0.5}, "lam": 0.01, "width": 1.0, "batch_size": BATCH},
-    ),
-    "Random": ("Random", {}),
+AT = (24, 48)
+_SEED = 1  # not that of the suite
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Half(MAPBUCB):
+    """MAP-BUCB with narrower priors, and lengthscales around 0.5."""
+
+    def default_prior(self, dim: int) -> HyperPrior:
+        return HyperPrior(LogNormal(0.0, 0.7), LogNormal(-4.0, 1.2), LogNormal(log(self.median(dim)), 0.7))
+
+    def median(self, dim: int) -> float:
+        """Of the prior of lengthscales."""
+        return 0.5
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Root(Half):
+    """The same, around `0.4 sqrt(d)`."""
+
+    def median(self, dim: int) -> float:
+        return 0.4 * sqrt(dim)
+
+
+RIVALS = {
+    "MAP, width 1": ("MAP-BUCB", 1.0),
+    "MAP, width 2": ("MAP-BUCB", 2.0),
+    "MAP, width 2, lengthscale 0.5": ("benchmarks.short_horizons:Half", 2.0),
+    "MAP, width 2, lengthscale 0.4 sqrt(d)": ("benchmarks.short_horizons:Root", 2.0),
+    "mixture, width 2": ("agents.learned.gp_bucb:MixtureBUCB", 2.0),
+    "mixture, width 1": ("agents.learned.gp_bucb:MixtureBUCB", 1.0),
 }
 
 
-def regrets(table: Table, agent: tuple[str, Mapping[str, Any]], seed: int) -> np.ndarray:
-    """Simple regret over the spread after each batch, shape (BATCHES,)."""
-    frame = pd.DataFrame(table.features, columns=list(table.feature_names))
-    # A policy with a given kernel needs outcomes of about mean 0 and variance 1; the others do not care.
-    centre, scale = float(table.mean.mean()), float(table.mean.std())
-    lab = agents.Experiment(frame, agent, seed=seed)
-    noise, best, found = np.random.default_rng(1_000 + seed), -np.inf, []
-    rows = {tuple(row): i for i, row in enumerate(table.features.tolist())}
-    for _ in range(BATCHES):
-        for point in lab.ask(BATCH):
-            arm = rows[tuple(point.values())]
-            replicates = table.values[arm][~np.isnan(table.values[arm])]
-            lab.tell(point, (float(noise.choice(replicates)) - centre) / scale)
-            best = max(best, float(table.mean[arm]))
-        found.append(best)
-    return (table.mean.max() - np.array(found)) / (table.mean.max() - centre)
+@one_blas_thread()
+def regrets(task: str, rivals: list[str], repetitions: int) -> np.ndarray:
+    """The regret of each rival's recommendation at `AT`, shape (rivals, repetitions, 2)."""
+    suite = load_suite("lab-v1")
+    entries = [
+        AgentEntry(id=RIVALS[name][0], label=name, kwargs={"width": RIVALS[name][1], "repeats": False})
+        for name in rivals
+    ]
+    environments = tuple(entry for entry in suite.environments if entry.ref.label == task)
+    settings = {"agents": tuple(entries), "horizon": AT[-1], "repetitions": repetitions, "seed": _SEED}
+    found = np.full((len(rivals), repetitions, len(AT)), np.nan)
+    for spec in suite.model_copy(update={"environments": environments, **settings}).specs():
+        record = run_spec(spec)
+        if record.status != "done":
+            raise RuntimeError(f"{spec.agent.label} on {task}: {record.status}, {record.reason}")
+        recommended = record.trace["inference_regret"].to_numpy()
+        found[rivals.index(spec.agent.label), spec.repetition] = recommended[np.array(AT) - 1]
+    return found
+
+
+def cell(values: np.ndarray) -> str:
+    """Mean and standard error, for each of `AT`, of values of shape (repetitions, 2)."""
+    errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return ", ".join(f"{mean:.2f} ± {error:.2f}" for mean, error in zip(values.mean(axis=0), errors, strict=True))
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument(
-        "policies", nargs="*", metavar="policy", help=f"among {', '.join(SETTINGS)}; all of them if none"
-    )
+    parser.add_argument("--repetitions", type=int, default=16, help="at least 2")
+    parser.add_argument("--rivals", nargs="+", choices=list(RIVALS), default=list(RIVALS))
     chosen = parser.parse_args()
-    repetitions = chosen.repetitions
-    for label in chosen.policies:
-        if label not in SETTINGS:
-            parser.error(f"policy: expected one of {', '.join(SETTINGS)}, got {label!r}")
-    print("| policy | " + " | ".join(" ".join([name, *map(str, options.values())]) for name, options in TABLES) + " |")
-    print("|---|" + "---|" * len(TABLES))
-    for label in chosen.policies or SETTINGS:
-        cells, agent = [], SETTINGS[label]
-        for name, options in TABLES:
-            table = datasets.load(name, **options)
-            each = np.array([regrets(table, agent, seed) for seed in range(repetitions)])
-            half, whole = each[:, BATCHES // 2 - 1], each[:, -1]
-            error = whole.std(ddof=1) / np.sqrt(repetitions) if repetitions > 1 else float("nan")
-            cells.append(f"{half.mean():.3f}, {whole.mean():.3f} ± {error:.3f}")
-        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+    print("| task | " + " | ".join(chosen.rivals) + " |\n|---|" + "---|" * len(chosen.rivals))
+    every = []
+    for entry in load_suite("lab-v1").environments:
+        if entry.half == "tuning":
+            every.append(regrets(entry.ref.label, chosen.rivals, chosen.repetitions))
+            print(f"| {entry.ref.label} | " + " | ".join(map(cell, every[-1])) + " |", flush=True)
+    mean = np.mean(every, axis=0)
+    print("| mean over tasks | " + " | ".join(map(cell, mean)) + " |")
+    print("| less the first, paired | " + " | ".join(map(cell, mean - mean[0])) + " |")
 
 
 if __name__ == "__main__":
