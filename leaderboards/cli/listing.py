@@ -95,7 +95,8 @@ def suites() -> None:
         suite = tomllib.loads(file.read_text(encoding="utf-8"))
         if "tasks" in suite:  # part of another
             whole = tomllib.loads(folder.joinpath(f"{suite['part_of']}.toml").read_text(encoding="utf-8"))
-            runs = len(whole["agents"]) * len(suite["tasks"]) * suite["repetitions"]
+            agents = [*whole["agents"], *suite.get("agents", [])]
+            runs = len(agents) * len(suite["tasks"]) * suite["repetitions"]
         else:
             repetitions = sum(entry.get("repetitions", suite["repetitions"]) for entry in suite["environments"])
             runs = len(suite["agents"]) * repetitions
