@@ -334,7 +334,7 @@ def test_outcomes_may_come_one_by_one(tmp_path: Path) -> None:
         assert each.results()[["yield", "cost", "status"]].iloc[0].tolist() == [50.0, 3.0, "done"]
         each.tell({"a": 0.25}, {"cost": 1.0})  # that was not asked
         assert each.open == [{"a": 0.25}]
-        each.tell({"a": 0.25}, {"cost": 2.0, "yield": 1.0})
+        each.tell({"a": 0.25}, {"cost": 2.0, "yield": 1.0}, correct=True)
         assert each.results()["cost"].tolist() == [3.0, 2.0]
         assert each.ask()
     refused(lambda: lab.tell({"a": 0.5}, {}), "outcome: expected a number for each of yield, cost, missing yield, cost")

@@ -91,10 +91,10 @@ def test_what_agents_are_ranked_by(call: Call, suite: Path, tmp_path: Path) -> N
     code, said, _ = call("page", tmp_path / "r", "--rank-by", "inference_regret")
     assert (code, said) == (0, f"The leaderboard is at {tmp_path / 'r' / 'index.html'}\n")
     page = (tmp_path / "r" / "index.html").read_text()
-    assert "Ranked by inference regret at the horizon" in page
+    assert 'Ranked by the regret "inference regret": smaller is better' in page
     assert "inference regret at t = 20" in page
-    known = "cumulative_regret, simple_regret, inference_regret, best_so_far"
-    check_error(call("page", tmp_path / "r", "--rank-by", "fame"), f"--rank-by: expected one of {known}, got 'fame'")
+    known = "cumulative_regret, simple_regret, inference_regret, best_so_far, recommended, "
+    check_error(call("page", tmp_path / "r", "--rank-by", "fame"), f"--rank-by: expected one of {known}", "got 'fame'")
 
 
 def test_a_ranking_says_who_has_no_place_and_why(call: Call, suite: Path, tmp_path: Path) -> None:
