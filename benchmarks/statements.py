@@ -50,10 +50,14 @@ def campaign(spec: RunSpec) -> list[dict[str, float]]:
             value = truth.best_mean - short
             rows.append(
                 {
-                    "n": n, "S1": said.low <= value <= said.high, "S2": short <= said.gap,
-                    "width": said.high - said.low, "gap": said.gap, "true gap": short,
+                    "n": n,
+                    "S1": said.low <= value <= said.high,
+                    "S2": short <= said.gap,
+                    "width": said.high - said.low,
+                    "gap": said.gap,
+                    "true gap": short,
                 }
-            )  # fmt: skip
+            )
     env.close()
     return rows
 

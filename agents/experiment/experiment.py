@@ -765,9 +765,16 @@ class Experiment:
         told = self.results().rename(columns={goal.name: goal.measured})
         told[goal.measured] = goal.measure(told[goal.measured].astype(float))
         return model_figure(
-            varying, region, shown, partial(beliefs.band, j, level), told, goal.measured, beliefs.effects(j, level),
-            pair, level,
-        )  # fmt: skip
+            varying,
+            region,
+            shown,
+            partial(beliefs.band, j, level),
+            told,
+            goal.measured,
+            beliefs.effects(j, level),
+            pair,
+            level,
+        )
 
     def _shown_point(self) -> Point:
         """The point through which `plot_model` draws where none is given."""

@@ -221,9 +221,14 @@ class History:
     """
 
     def __init__(
-        self, choices: Region | Candidates, goals: Sequence[Goal], *, prior_mean: float, repeats: bool,
+        self,
+        choices: Region | Candidates,
+        goals: Sequence[Goal],
+        *,
+        prior_mean: float,
+        repeats: bool,
         sds: Mapping[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.before: list[Evaluation] = []
         self.own: list[Evaluation] = []
         self.untold: list[int] = []
@@ -274,9 +279,13 @@ class History:
         self.events.append({"ask": [each.point for each in new], **({"fixed": dict(fixed)} if fixed else {})})
 
     def tell(
-        self, point: Mapping[str, Any], outcome: float | Outcomes | None, failed: bool, correct: bool = False,
+        self,
+        point: Mapping[str, Any],
+        outcome: float | Outcomes | None,
+        failed: bool,
+        correct: bool = False,
         sd: float | Outcomes | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """What came of a point; raises as `Experiment.tell`."""
         correct = as_truth("correct", correct)
         if as_truth("failed", failed) and outcome is not None:

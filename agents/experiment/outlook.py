@@ -192,9 +192,14 @@ class Beliefs:
     """
 
     def __init__(
-        self, history: History, choices: Region | Candidates, problems: Sequence[Problem], seed: Sequence[int],
-        evaluations: Sequence[Evaluation] | None = None, lent: MAPBUCB | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        history: History,
+        choices: Region | Candidates,
+        problems: Sequence[Problem],
+        seed: Sequence[int],
+        evaluations: Sequence[Evaluation] | None = None,
+        lent: MAPBUCB | None = None,
+    ) -> None:
         self.history, self.choices, self.problems, self.seed = history, choices, problems, seed
         self.known = [each for each in evaluations or history.all if each.numbers is not None]
         actions, self.models = np.array([each.action for each in self.known]), []
@@ -350,10 +355,18 @@ def look(beliefs: Beliefs, j: int, level: float, point: Evaluation, note: str = 
         said.append(f"{failed} evaluation{'s' * (failed > 1)} failed; how likely another one fails is not covered.")
     where = "among the candidates" if isinstance(beliefs.choices, Candidates) else "in the ranges"
     return Outlook(
-        dict(point.point), expected, min(between), max(between), beliefs.gap(j, level, beliefs.candidates(j), mean),
-        level, n, " ".join(filter(None, said)), goal.measured,
-        f"{where} that may keep to the limits" if limits else where, partial(_draw, beliefs, j, level),
-    )  # fmt: skip
+        dict(point.point),
+        expected,
+        min(between),
+        max(between),
+        beliefs.gap(j, level, beliefs.candidates(j), mean),
+        level,
+        n,
+        " ".join(filter(None, said)),
+        goal.measured,
+        f"{where} that may keep to the limits" if limits else where,
+        partial(_draw, beliefs, j, level),
+    )
 
 
 def stop_of(beliefs: Beliefs, j: int, found: Outlook, within: float, plate: Sequence[Evaluation]) -> Stop:

@@ -220,9 +220,12 @@ class LearnedAgent(SearchFields, Agent):
         return len(self.y) < self.design_size
 
     def fit_map(
-        self, X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], units: tuple[float, float] | None = None,
+        self,
+        X: Float[np.ndarray, "n d"],
+        y: Float[np.ndarray, " n"],
+        units: tuple[float, float] | None = None,
         known: Float[np.ndarray, " n"] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Set the hyperparameters to their MAP estimate from rewards `y` at `X`.
 
         Of more than 2,000 evaluations they are estimated from 500, since that takes the cube of their number: always

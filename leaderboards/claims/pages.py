@@ -19,8 +19,8 @@ import pandas as pd
 
 from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked, Verdict
-from leaderboards.claims.drawn import DRAWN
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, Experiment
+from leaderboards.claims.paper_figures import DRAWN
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import LEVEL

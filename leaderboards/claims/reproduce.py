@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from leaderboards.claims.claim import Checked
-from leaderboards.claims.drawn import curves_of
 from leaderboards.claims.experiments import Experiment
+from leaderboards.claims.paper_figures import curves_of
 from leaderboards.claims.runs import Runs, rows_of
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, load_suite
@@ -32,7 +32,7 @@ class Reproduction:
         checked: The claims with their verdicts.
         table: A row an agent: `agent`, `repetitions`, `regret`, `regret_low`, `regret_high`, `simple_regret`,
             `batches`, `policy_seconds`; the columns' means for a study.
-        curves: Those of the paper's figures, see `leaderboards.claims.drawn`.
+        curves: Those of the paper's figures, see `leaderboards.claims.paper_figures`.
     """
 
     experiment: Experiment

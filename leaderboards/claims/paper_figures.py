@@ -13,6 +13,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from leaderboards.claims.runs import NotPlayedError, Runs
+from leaderboards.play.measures import cumulative, simple_regret
 from leaderboards.play.suite import load_suite
 from leaderboards.score.metrics import METRICS, average_regret, regret_ratio
 from leaderboards.score.scores import subsample_times
@@ -24,8 +25,8 @@ from leaderboards.show.paper import Drawing
 _POINTS = 40
 _ALONG: Mapping[str, Callable[[Float[np.ndarray, "n T"]], Float[np.ndarray, "n T"]]] = {
     "average_regret": average_regret,
-    "cumulative_regret": lambda regret: np.cumsum(regret, axis=1),
-    "simple_regret": lambda regret: np.minimum.accumulate(regret, axis=1),
+    "cumulative_regret": cumulative,
+    "simple_regret": simple_regret,
 }
 
 
@@ -56,10 +57,7 @@ class PaperFigure:
             except NotPlayedError:
                 continue
             regret, *uniform = (runs.column(name, "regret", repetitions) for name in (row, *beside))
-            if uniform:
-                Y = regret_ratio(np.cumsum(regret, axis=1), np.cumsum(uniform[0], axis=1))
-            else:
-                Y = _ALONG[self.metric](regret)
+            Y = regret_ratio(cumulative(regret), cumulative(uniform[0])) if uniform else _ALONG[self.metric](regret)
             t = subsample_times(Y.shape[1], _POINTS, "linear")
             mean, low, high = score_band(Y[:, t - 1])
             named = {"figure": self.figure, "row": row, "t": t, "n": len(Y)}
@@ -80,7 +78,7 @@ class PaperFigure:
 
 
 def _read() -> dict[str, tuple[PaperFigure, ...]]:
-    values = tomllib.loads((resources.files("leaderboards.claims") / "drawn.toml").read_text(encoding="utf-8"))
+    values = tomllib.loads((resources.files("leaderboards.claims") / "paper_figures.toml").read_text(encoding="utf-8"))
     return {
         name: tuple(PaperFigure(**{**one, "rows": tuple(one["rows"])}) for one in figures)
         for name, figures in values.items()

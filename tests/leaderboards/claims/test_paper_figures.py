@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaderboards.claims.drawn import DRAWN, PaperFigure, curves_of
 from leaderboards.claims.experiments import EXPERIMENTS, experiment
 from leaderboards.claims.pages import write
+from leaderboards.claims.paper_figures import DRAWN, PaperFigure, curves_of
 from leaderboards.claims.reproduce import Reproduction
 from leaderboards.claims.runs import Runs
 from leaderboards.play.suite import load_suite
