@@ -50,6 +50,7 @@ class Root(Half):
 
 RIVALS = {
     "MAP, width 1": ("MAP-BUCB", 1.0),
+    "MAP, width 1, one-hot": ("MAP-BUCB", 1.0),
     "MAP, width 2": ("MAP-BUCB", 2.0),
     "MAP, width 2, lengthscale 0.5": ("benchmarks.short_horizons:Half", 2.0),
     "MAP, width 2, lengthscale 0.4 sqrt(d)": ("benchmarks.short_horizons:Root", 2.0),
@@ -63,7 +64,11 @@ def regrets(task: str, rivals: list[str], repetitions: int) -> np.ndarray:
     """The regret of each rival's recommendation at `AT`, shape (rivals, repetitions, 2)."""
     suite = load_suite("lab-v1")
     entries = [
-        AgentEntry(id=RIVALS[name][0], label=name, kwargs={"width": RIVALS[name][1], "repeats": False})
+        AgentEntry(
+            id=RIVALS[name][0],
+            label=name,
+            kwargs={"width": RIVALS[name][1], "repeats": False, "categories": "one-hot" not in name},
+        )
         for name in rivals
     ]
     environments = tuple(entry for entry in suite.environments if entry.ref.label == task)
@@ -88,12 +93,13 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=16, help="at least 2")
+    parser.add_argument("--tasks", nargs="+", metavar="LABEL", help="by default all of that half")
     parser.add_argument("--rivals", nargs="+", choices=list(RIVALS), default=list(RIVALS))
     chosen = parser.parse_args()
     print("| task | " + " | ".join(chosen.rivals) + " |\n|---|" + "---|" * len(chosen.rivals))
     every = []
     for entry in load_suite("lab-v1").environments:
-        if entry.half == "tuning":
+        if entry.half == "tuning" and entry.ref.label in (chosen.tasks or [entry.ref.label]):
             every.append(regrets(entry.ref.label, chosen.rivals, chosen.repetitions))
             print(f"| {entry.ref.label} | " + " | ".join(map(cell, every[-1])) + " |", flush=True)
     mean = np.mean(every, axis=0)

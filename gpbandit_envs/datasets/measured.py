@@ -11,6 +11,7 @@ import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from jaxtyping import Bool, Float
 from gpbandit_envs.arguments import LARGEST, did_you_mean, is_finite, shown
 from gpbandit_envs.csv_file import read_csv
 from gpbandit_envs.datasets.card import Card
-from gpbandit_envs.datasets.table import Table, padded
+from gpbandit_envs.datasets.table import Table, one_hot_columns, padded
 from gpbandit_envs.numerals import PLAIN, Numerals, numerals
 
 if TYPE_CHECKING:
@@ -37,13 +38,17 @@ class Measured:
 
     Attributes:
         table: Raw features, target to be maximised.
-        one_hot: Which features are the zeros and ones of a text column, shape `(d,)`.
         n_columns: Number of columns that the features came from.
     """
 
     table: Table
-    one_hot: Bool[np.ndarray, " d"]
     n_columns: int
+
+    @property
+    def one_hot(self) -> Bool[np.ndarray, " d"]:
+        """Which features are the zeros and ones of a text column, shape `(d,)`."""
+        categories: Any = self.table.notes["categories"]
+        return np.isin(np.arange(len(self.table.feature_names)), list(chain.from_iterable(categories)))
 
 
 def read(card: Card, paths: Mapping[str, Path], _options: Mapping[str, object]) -> Table:
@@ -51,7 +56,7 @@ def read(card: Card, paths: Mapping[str, Path], _options: Mapping[str, object]) 
     (path,) = paths.values()
     frame = read_csv(path.read_bytes(), path.name, words=card.measured.get("categorical", ()))
     found = measured(frame, **card.measured).table
-    return card.table(found.features, found.values, names=found.feature_names)
+    return card.table(found.features, found.values, names=found.feature_names, notes=found.notes)
 
 
 def file_content(file: str | os.PathLike[str]) -> bytes:
@@ -149,17 +154,18 @@ def measured(
     for column in (*settings, target):
         _check_whole(frame[column], column)
     y = _numbers(frame[target], target, "the target")
-    blocks, names, one_hot = [], [], []
+    blocks, names, categories = [], [], []
     for column in settings:
         block, words = _features(frame[column], column, column in categorical)
         blocks.append(block)
+        categories += one_hot_columns([len(words)], len(names)) if words else []
         names += [f"{column}={word}" for word in words] if words else [column]
-        one_hot += [bool(words)] * block.shape[1]
     features, values = _replicates(np.column_stack(blocks), -y if minimise else y)
     if len(features) < 2:
         raise ValueError(f"table: expected at least two different candidates, got {len(features)} in {len(frame)} rows")
-    table = Table(name=name, features=features, feature_names=tuple(names), values=values)
-    return Measured(table, np.array(one_hot), len(settings))
+    notes = {"categories": categories}
+    table = Table(name=name, features=features, feature_names=tuple(names), values=values, notes=notes)
+    return Measured(table, len(settings))
 
 
 def _check_columns(columns: list[str], target: str, categorical: Sequence[str], ignore: Sequence[str]) -> None:

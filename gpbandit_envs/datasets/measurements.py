@@ -11,7 +11,7 @@ import numpy as np
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.readers import read_columns, read_numbers
-from gpbandit_envs.datasets.table import Table, padded
+from gpbandit_envs.datasets.table import Table, one_hot_columns, padded
 
 Paths = Mapping[str, Path]
 Options = Mapping[str, object]
@@ -69,13 +69,14 @@ def direct_arylation(card: Card, paths: Paths, _options: Options) -> Table:
     """Compounds one-hot, amounts as they are; the compounds' SMILES are among the notes."""
     (path,) = paths.values()
     cells = read_columns(path, (*_COMPOUNDS.values(), *_AMOUNTS, "yield"))
-    columns, digits = [], []
+    columns, digits, sizes = [], [], []
     compounds: dict[str, list[str]] = {}
     for kind, column in _COMPOUNDS.items():
         compounds[kind] = list(dict.fromkeys(cells[column]))
         index = np.array([compounds[kind].index(smiles) for smiles in cells[column]])
         columns.append(np.eye(len(compounds[kind]))[index])
         digits.append(index)
+        sizes.append(len(compounds[kind]))
     for column in _AMOUNTS:
         amount = np.array(cells[column], dtype=np.float64)
         columns.append(amount[:, None])
@@ -84,7 +85,7 @@ def direct_arylation(card: Card, paths: Paths, _options: Options) -> Table:
         np.hstack(columns),
         np.array(cells["yield"], dtype=np.float64)[:, None],
         neighbours=_one_step(np.stack(digits, axis=1)),
-        notes={"smiles": compounds},
+        notes={"smiles": compounds, "categories": one_hot_columns(sizes)},
     )
 
 

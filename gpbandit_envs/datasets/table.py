@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,7 @@ class Table:
         labels: A name for each arm; None if they have none.
         neighbours: Row `i` holds the arms next to arm `i`, padded with -1, shape `(A, k)`; None if the arms have no
             neighbourhood of their own.
-        notes: Plain facts about this table.
+        notes: Plain facts about this table; `"categories"` are the one-hot columns of each category.
 
     Raises:
         ValueError: if shapes disagree or a number is not finite where it must be; the message names the field.
@@ -96,6 +97,12 @@ class Table:
             array.flags.writeable = False
         object.__setattr__(self, name, array)
         return array
+
+
+def one_hot_columns(sizes: Sequence[int], first: int = 0) -> list[list[int]]:
+    """The columns of categories with `sizes` levels, one after another from the column `first` on."""
+    ends = np.cumsum([first, *sizes]).tolist()
+    return [list(range(low, high)) for low, high in pairwise(ends)]
 
 
 def standardise(X: Float[np.ndarray, "A d"]) -> Float[np.ndarray, "A d"]:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from gpbandit_envs.datasets.card import Card
 from gpbandit_envs.datasets.errors import IntegrityError
 from gpbandit_envs.datasets.readers import read_plain_pickle
-from gpbandit_envs.datasets.table import Table, padded
+from gpbandit_envs.datasets.table import Table, one_hot_columns, padded
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def nasbench201(card: Card, paths: Mapping[str, Path], options: Mapping[str, obj
     digits = table.features.astype(np.int64)
     one_hot = np.eye(len(_CELL[0].levels))[digits].reshape(len(digits), -1)
     labels = tuple("".join(map(str, row)) for row in digits.tolist())
-    return replace(table, features=one_hot, feature_names=card.columns, labels=labels)
+    notes = {**table.notes, "categories": one_hot_columns([len(factor.levels) for factor in _CELL])}
+    return replace(table, features=one_hot, feature_names=card.columns, labels=labels, notes=notes)
 
 
 def _grid(

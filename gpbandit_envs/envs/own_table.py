@@ -135,6 +135,7 @@ def _recipe(
         notes={
             "data": {"name": found.table.name, "sha256": digest},
             "features": found.table.feature_names,
+            "categories": found.table.notes["categories"],
             "scaling": "numbers mapped to [0, 1] by column, words one-hot / sqrt(2); values mapped to [0, 1]",
             "minimise": minimise,
             "target_range": (-high, -low) if minimise else (low, high),

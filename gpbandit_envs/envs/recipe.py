@@ -216,8 +216,9 @@ def composed(
             most four fifths of those that can be drawn. The problem is then known from the first `reset` on. Finite
             arms only, and not in the native vector form.
         untold: Whether policies meet the task as a laboratory does: the problem states neither kernel nor norm nor
-            noise, and means are about their own mean, in units of their deviation once they are clipped from below at
-            their lower quartile. `noise_std` is then in that unit. Finite arms only, and no replicates for a noise.
+            noise, only which columns are categories, and means are about their own mean, in units of their deviation
+            once they are clipped from below at their lower quartile. `noise_std` is then in that unit. Finite arms
+            only, and no replicates for a noise.
 
     Raises:
         TypeError, ValueError: if an option is wrong, or the recipe cannot have it; the message names it.
@@ -262,7 +263,7 @@ def _untold(recipe: EnvRecipe, certified: bool, misspecification: Mapping[str, f
         norm_bound=None,
         knowledge="learned",
         prior_mean=0.0,
-        notes={},
+        notes={name: recipe.notes[name] for name in ("categories",) if name in recipe.notes},
         untold=True,
     )
 

@@ -7,6 +7,7 @@ from math import log
 from typing import Literal
 
 from gpbandit_envs.arguments import positive_int, positive_number
+from gpbandit_envs.datasets.table import one_hot_columns
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike, drawn
 from gpbandit_envs.functions.base import ArmFamily, BoxFamily, even_arms, lattice
@@ -206,7 +207,8 @@ def categories(
     number = ActiveDims(Matern(lengthscale, nu=2.5), tuple(range(dim)))
     default = Sum(Scale(Product(number, level), 0.75), Scale(level, 0.25))
     truth = default if kernel is None else as_kernel(kernel)
-    return drawn(GPSampleArms(truth, arms), truth, noise, noise_std)
+    notes = {"categories": one_hot_columns(levels, dim)}
+    return drawn(GPSampleArms(truth, arms), truth, noise, noise_std, notes=notes)
 
 
 @EntryPoint

@@ -55,6 +55,7 @@ def test_reactions_are_a_full_factorial(real: Load) -> None:
     assert [len(smiles[kind]) for kind in ("base", "ligand", "solvent")] == [4, 12, 4]
     assert smiles["solvent"][table.features[0, 16:20].argmax()] == "CC(N(C)C)=O"
     assert table.values[0, 0] == 5.47
+    assert table.notes["categories"] == [list(range(4)), list(range(4, 16)), list(range(16, 20))]
     # 3 other bases, 11 ligands, 3 solvents, one or two levels of each amount.
     assert table.neighbours is not None
     degrees = (table.neighbours >= 0).sum(axis=1)

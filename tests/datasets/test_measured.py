@@ -28,6 +28,7 @@ def test_numbers_stay_words_are_one_hot_and_equal_settings_are_replicates() -> N
     found = measured(FRAME, "yield")
     assert found.table.feature_names == ("temperature", "solvent=DMF", "solvent=None", "solvent=water")
     assert found.one_hot.tolist() == [False, True, True, True]
+    assert found.table.notes["categories"] == [[1, 2, 3]]
     assert found.n_columns == 2
     assert found.table.features.tolist() == [[20, 1, 0, 0], [40, 0, 0, 1], [60, 0, 1, 0]]
     np.testing.assert_array_equal(found.table.values, [[1.0, 3.0], [2.0, 6.0], [4.0, np.nan]])

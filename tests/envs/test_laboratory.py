@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpbandit_envs  # noqa: F401 - registers the ids
+from agents.learned.gp_bucb import MAPBUCB
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.functions.gp_draws import GPSampleArms
 from gpbandit_envs.functions.laboratory import CliffArms, InUnits, mixed_arms, unit_of
@@ -91,6 +92,22 @@ def test_categories_are_one_hot_and_their_levels_equally_common() -> None:
     assert kernel(here, here)[0, 0] == pytest.approx(1.0)
     assert kernel(here, other)[0, 0] == pytest.approx(0.5)
     assert kernel(here, far)[0, 0] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "columns"),
+    [("Categories", {"dim": 2, "levels": [4, 3]}, [[2, 3, 4, 5], [6, 7, 8]]), ("DrawnPlate", {}, [[0, 1, 2]])],
+)
+def test_categories_are_told_where_nothing_else_is(
+    name: str, settings: dict[str, Any], columns: list[list[int]]
+) -> None:
+    for untold in (False, True):
+        problem = made(name, **settings, untold=untold, noise="gaussian", noise_std=0.2, horizon=30).problem
+        assert problem.notes["categories"] == columns
+    assert set(problem.notes) == {"categories"}
+    agent = MAPBUCB()
+    agent.reset(problem, np.random.default_rng(0))
+    assert agent.groups == tuple(map(tuple, columns))
 
 
 def test_beyond_the_cliff_means_fall_by_its_depth() -> None:
