@@ -154,7 +154,9 @@ def measured(
     for column in (*settings, target):
         _check_whole(frame[column], column)
     y = _numbers(frame[target], target, "the target")
-    blocks, names, categories = [], [], []
+    blocks: list[np.ndarray] = []
+    names: list[str] = []
+    categories: list[list[int]] = []
     for column in settings:
         block, words = _features(frame[column], column, column in categorical)
         blocks.append(block)
