@@ -51,12 +51,12 @@ leaderboard: $(VENV)/.installed
 # Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v2" for one of them.
 BOARDS ?= core-v2 boxes-v2 feedback-v1
 board: $(VENV)/boards/.installed
-	for name in $(BOARDS); do GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board make $$name || exit 1; done
+	for name in $(BOARDS); do $(BOARD_BIN)/gpbandit board make $$name || exit 1; done
 
 # Plays 1 % of the runs of the boards again, chosen by the hash of the commit, and names agents whose code has changed.
 board-check: $(VENV)/boards/.installed
 	for name in $(BOARDS); do \
-	  test ! -f leaderboards/boards/$$name/index.json || GPBANDIT_COMPILED=0 $(BOARD_BIN)/gpbandit board check $$name --yes || exit 1; \
+	  test ! -f leaderboards/boards/$$name/index.json || $(BOARD_BIN)/gpbandit board check $$name --yes || exit 1; \
 	done
 
 # Ratios of speed, kept in benchmarks/README.md; bench-check fails where one has fallen far below what is kept.

@@ -22,9 +22,6 @@ from tests.shapes import enforced_annotations
 
 __all__ = ["browser", "enforced_annotations", "open_page"]
 
-# Tests see the plain forms, those of `tests/gp/test_compiled.py` the machine code as well.
-os.environ.setdefault("GPBANDIT_COMPILED", "0")
-
 # A shell starts what it puts into the background with Ctrl-C ignored, and so would be all commands that tests stop.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.gp.arm_posterior import ArmPosterior, LookAhead
-from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.exact import ExactPosterior
 
 _TOP, _FEW = 3, 32
@@ -376,22 +375,63 @@ class _TopArms:
         Returns:
             The new total, and the arms in the order of their pulls.
         """
-        leverage = leverage + [0.0] * (_TOP - len(leverage))
-        numbers = self.best, self._width, self._lam, self._outside, total, threshold, limit
-        fast = compiled(_pull_best, _run)
-        if fast is None:
-            places, counts = [0] * _RUNS, [0] * _RUNS
-            n_runs, total = _pull_best(self._mean, leverage, *numbers, self.v, self._C, places, counts)
-            places, counts = places[:n_runs], counts[:n_runs]
-        else:
-            v, C, runs = np.array(self.v), np.array(self._C), np.empty((2, _RUNS), np.int64)
-            n_runs, total = fast(np.array(self._mean), np.array(leverage), *numbers, v, C, runs[0], runs[1])
-            self.v, self._C = v.tolist(), C.tolist()
-            places, counts = runs[:, :n_runs].tolist()
+        best, width, lam, outside, C = self.best, self._width, self._lam, self._outside, self._C
+        # In variables of their own: with lists of three a pick takes twice as long.
+        (m0, m1, m2), (v0, v1, v2) = self._mean, self.v
+        c00, c01, c02, c11, c12, c22 = C[0][0], C[0][1], C[0][2], C[1][1], C[1][2], C[2][2]
+        s0 = s1 = s2 = 0.0
+        places: list[int] = []
+        counts: list[int] = []
+        while limit > 0 and len(places) < _RUNS:
+            lev = leverage[best]
+            if total + lev > threshold:
+                break
+            if best == 0:
+                r0, r1, r2, c = c00, c01, c02, c00
+            elif best == 1:
+                r0, r1, r2, c = c01, c11, c12, c11
+            else:
+                r0, r1, r2, c = c02, c12, c22, c22
+            n = 1
+            total += lev
+            if places and best == places[-1]:
+                if best == 0:
+                    most = _run(m0, v0, c, s0, max(outside, s1, s2), width, lam, limit)
+                elif best == 1:
+                    most = _run(m1, v1, c, s1, max(outside, s0, s2), width, lam, limit)
+                else:
+                    most = _run(m2, v2, c, s2, max(outside, s0, s1), width, lam, limit)
+                while n < most and total + lev <= threshold:
+                    total += lev
+                    n += 1
+                counts[-1] += n
+            else:
+                places.append(best)
+                counts.append(n)
+            limit -= n
+            d = (c if c > 0 else 0.0) + lam / n
+            a0, a1, a2 = r0 / d, r1 / d, r2 / d
+            v0 -= r0 * a0
+            v1 -= r1 * a1
+            v2 -= r2 * a2
+            c00 -= a0 * r0
+            c01 -= a0 * r1
+            c02 -= a0 * r2
+            c11 -= a1 * r1
+            c12 -= a1 * r2
+            c22 -= a2 * r2
+            s0 = m0 + width * sqrt(v0) if v0 > 0 else m0
+            s1 = m1 + width * sqrt(v1) if v1 > 0 else m1
+            s2 = m2 + width * sqrt(v2) if v2 > 0 else m2
+            best, highest = (0, s0) if s0 >= s1 else (1, s1)
+            if s2 > highest:
+                best, highest = 2, s2
+            if highest <= outside:
+                break
+        self.v, self._C = [v0, v1, v2], [[c00, c01, c02], [c01, c11, c12], [c02, c12, c22]]
         for j, n in zip(places, counts):
             self._counts[j] += n
-        if n_runs:
-            self._score()
+        self._score()
         return total, np.repeat([self.arms[j] for j in places], counts).tolist()
 
 
@@ -410,81 +450,3 @@ def _run(mean: float, v: float, c: float, score: float, bound: float, width: flo
     if c <= h:
         return limit
     return min(limit, 1 + int(min(h * lam / (c * (c - h)) * (1 - 1e-9), limit)))
-
-
-def _pull_best(
-    mean: list[float],
-    leverage: list[float],
-    best: int,
-    width: float,
-    lam: float,
-    outside: float,
-    total: float,
-    threshold: float,
-    limit: int,
-    v: list[float],
-    C: list[list[float]],
-    places: list[int],
-    counts: list[int],
-) -> tuple[int, float]:
-    """`_TopArms.pull_below` on its three arms; `v` and `C` are updated, and runs are written to `places` and `counts`.
-
-    The numbers are in variables of their own: with lists of three a pick takes twice as long. Machine code of it takes
-    arrays in place of the lists.
-    """
-    m0, m1, m2 = mean[0], mean[1], mean[2]
-    v0, v1, v2 = v[0], v[1], v[2]
-    c00, c01, c02, c11, c12, c22 = C[0][0], C[0][1], C[0][2], C[1][1], C[1][2], C[2][2]
-    s0 = s1 = s2 = 0.0
-    n_runs, last = 0, -1
-    while limit > 0 and n_runs < len(places):
-        lev = leverage[best]
-        if total + lev > threshold:
-            break
-        if best == 0:
-            r0, r1, r2, c = c00, c01, c02, c00
-        elif best == 1:
-            r0, r1, r2, c = c01, c11, c12, c11
-        else:
-            r0, r1, r2, c = c02, c12, c22, c22
-        n = 1
-        total += lev
-        if best == last:
-            if best == 0:
-                most = _run(m0, v0, c, s0, max(outside, s1, s2), width, lam, limit)
-            elif best == 1:
-                most = _run(m1, v1, c, s1, max(outside, s0, s2), width, lam, limit)
-            else:
-                most = _run(m2, v2, c, s2, max(outside, s0, s1), width, lam, limit)
-            while n < most and total + lev <= threshold:
-                total += lev
-                n += 1
-            counts[n_runs - 1] += n
-        else:
-            places[n_runs], counts[n_runs], last = best, n, best
-            n_runs += 1
-        limit -= n
-        d = (c if c > 0 else 0.0) + lam / n
-        a0, a1, a2 = r0 / d, r1 / d, r2 / d
-        v0 -= r0 * a0
-        v1 -= r1 * a1
-        v2 -= r2 * a2
-        c00 -= a0 * r0
-        c01 -= a0 * r1
-        c02 -= a0 * r2
-        c11 -= a1 * r1
-        c12 -= a1 * r2
-        c22 -= a2 * r2
-        s0 = m0 + width * sqrt(v0) if v0 > 0 else m0
-        s1 = m1 + width * sqrt(v1) if v1 > 0 else m1
-        s2 = m2 + width * sqrt(v2) if v2 > 0 else m2
-        best, highest = (0, s0) if s0 >= s1 else (1, s1)
-        if s2 > highest:
-            best, highest = 2, s2
-        if highest <= outside:
-            break
-    v[0], v[1], v[2] = v0, v1, v2
-    C[0][0], C[0][1], C[0][2] = c00, c01, c02
-    C[1][0], C[1][1], C[1][2] = c01, c11, c12
-    C[2][0], C[2][1], C[2][2] = c02, c12, c22
-    return n_runs, total

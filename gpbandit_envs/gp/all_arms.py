@@ -24,7 +24,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gpbandit_envs.arrays import Array, Device
-from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.many import CovarianceRows
 
@@ -103,9 +102,6 @@ class AllArms:
         gain = (reward - float(self.mean[arm])) / d
         factors = rows[:, arm] / -d
         factors[i] = 0.0
-        if (fast := compiled(_pull)) is not None:
-            fast(rows, i, factors, noise / d, gain, 1 / d, self.mean, self.v)
-            return True
         row = rows[i]
         self.v -= row * row / d
         self.mean += gain * row
@@ -146,11 +142,8 @@ class AllArms:
             h: At these arms; overwritten.
             signs: By which to multiply the squares.
             slopes: What to add to the mean.
-            factors: What to add to each of `rows`, contiguous: other layouts would be compiled apart.
+            factors: What to add to each of `rows`.
         """
-        if (fast := compiled(_change)) is not None:
-            fast(h, signs, slopes, factors, columns.start, self.mean, self.v, self.rows)
-            return
         mean, v, rows = self.mean[columns], self.v[columns], self.rows[:, columns]
         mean += slopes @ h
         rows += factors @ h
@@ -250,33 +243,3 @@ class DeviceArms(AllArms):
         vars(self).update(state)
         self._xp = self._device.xp
         self._means, self._variances = self._device.put(self._means), self._device.put(self._variances)
-
-
-def _pull(rows: Any, i: int, factors: Any, left: float, gain: float, fall: float, mean: Any, v: Any) -> None:
-    row = rows[i]
-    for k in range(len(rows)):
-        if k != i:
-            other, factor = rows[k], factors[k]
-            for j in range(len(row)):
-                other[j] += factor * row[j]
-    for j in range(len(row)):
-        x = row[j]
-        v[j] -= fall * x * x
-        mean[j] += gain * x
-        row[j] = left * x
-
-
-def _change(h: Any, signs: Any, slopes: Any, factors: Any, start: int, mean: Any, v: Any, rows: Any) -> None:
-    stop = start + h.shape[1]
-    mean, v = mean[start:stop], v[start:stop]
-    for i in range(len(h)):
-        row, sign, slope = h[i], signs[i], slopes[i]
-        for j in range(len(row)):
-            x = row[j]
-            v[j] += sign * x * x
-            mean[j] += slope * x
-        for k in range(len(rows)):
-            other, factor = rows[k, start:stop], factors[k, i]
-            if factor != 0.0:
-                for j in range(len(row)):
-                    other[j] += factor * row[j]

@@ -23,24 +23,20 @@ So an event costs O(m^2) here and one product of a few rows for all arms, instea
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dgeqrf, dormqr
 
-from gpbandit_envs.gp import embedding_loops as loops
-from gpbandit_envs.gp.compiled import compiled
 from gpbandit_envs.gp.kernel_rows import KernelRows
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower, whitened
 
 _CLEAR, _DEPENDENT = 1e-8, 1e-14
 # Signs of a change; see `Change`. Of an arm that joins or leaves the second row alone changes what pulls can reduce.
-_NONE, _FALL = np.zeros(0), np.array([-1.0])
+_NONE = np.zeros(0)
 _FALL_RISE, _RISE_FALL = np.array([-1.0, 1.0]), np.array([1.0, -1.0])
 _SECOND_RISES, _SECOND_FALLS = np.array([0.0, 1.0]), np.array([0.0, -1.0])
 
@@ -135,9 +131,6 @@ class Embedding:
 
     def pull(self, positions: Int[np.ndarray, " p"], counts: Float[np.ndarray, " p"]) -> Change:
         """Account for `counts` new pulls of distinct cached arms."""
-        if len(positions) == 1 and (fast := _loop(loops.pull_one)) is not None:
-            row = fast(self.rows.gram_with_room, positions[0], counts[0], self.S, self.T, self.P, self.lam)
-            return Change(self.S, row[None], _FALL, _FALL, np.zeros(1))
         z = self.of(positions)
         H = (self.P @ z).T
         B = whitened(H, H @ z, 1 / counts)
@@ -184,17 +177,6 @@ class Embedding:
 
     def _add_one(self, position: Int[np.ndarray, " 1"], n: Float[np.ndarray, " u"]) -> Change:
         """`add` for a single arm, as most dictionaries differ in: vectors take half of the time of matrices."""
-        if (fast := _loop(loops.add_one)) is not None:
-            least = _CLEAR * self._scale
-            rest, schur, S, T, P, rows = fast(
-                self.rows.gram_with_room, position[0], n, self.S, self.T, self.P, self.lam, least
-            )
-            if 0 < rest < least or schur < 0.5 * self.lam:
-                raise AmbiguousRankError
-            if rest <= 0:
-                return Change(S, np.zeros((0, len(S))), _NONE, _NONE, _NONE)
-            self.S, self.T, self.P = S, T, P
-            return Change(S, rows, _FALL_RISE, _SECOND_RISES, np.zeros(2))
         gram, S, k, m = self.rows.gram, self.S, int(position[0]), len(self.S)
         z = self.T.T @ gram[k, S]
         rest = float(gram[k, k] - z @ z)
@@ -231,9 +213,6 @@ class Embedding:
         lost = self.T[where].T
         if float(np.einsum("ij,ij->j", lost, lost).max()) * _CLEAR * self._scale > 1:
             raise AmbiguousRankError
-        if k == 1 and (fast := _loop(loops.remove_one)) is not None:
-            S, (self.S, self.T, self.P, rows) = self.S, fast(where[0], self.S, self.T, self.P, self.lam)
-            return Change(S, rows, _RISE_FALL, _SECOND_FALLS, np.zeros(2))
         T, P = _reflected(lost, self.T, self.P)
         if k == 1:
             B = P[:1] / sqrt(float(P[0, 0]))
@@ -250,8 +229,6 @@ class Embedding:
 
     def weights(self, n: Float[np.ndarray, " u"], s: Float[np.ndarray, " u"]) -> Float[np.ndarray, " m"]:
         """`T P sum_s z(x_s) y_s`: the posterior mean is these weights times `k(S, .)`."""
-        if (fast := _loop(loops.weights)) is not None:
-            return fast(self.rows.gram_with_room, n, s, self.S, self.T, self.P, self.lam)
         gram = self.rows.gram
         w = self.P @ (self.T.T @ (gram @ s)[self.S])
         # One step of iterative refinement: P carries the rounding of all its updates, the Gram matrix none.
@@ -266,8 +243,6 @@ class Embedding:
 
     def norms_and_variances(self, positions: Int[np.ndarray, " p"]) -> tuple[np.ndarray, np.ndarray]:
         """`|z|^2` and `v` of cached arms, each computed anew."""
-        if (fast := _loop(loops.norms_and_variances)) is not None:
-            return fast(self.rows.gram_with_room, positions, self.S, self.T, self.P, self.lam)
         z = self.of(positions)
         norms = np.einsum("ij,ij->j", z, z)
         known = np.einsum("ij,ij->j", z, self.P @ z)
@@ -277,10 +252,6 @@ class Embedding:
         out = np.zeros((len(self.rows), *values.shape[1:]))
         out[positions] = values
         return out
-
-
-def _loop(step: Callable[..., Any]) -> Callable[..., Any] | None:
-    return compiled(step, *loops.HELPERS, any_order=True)
 
 
 def _with(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.gp.compiled import few_combinations, has_compiler
 from gpbandit_envs.gp.kernels import Kernel
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -17,7 +16,7 @@ _CHUNK_BYTES = 2**28
 _KEEP_BYTES = 2**26
 _BLOCK_BYTES = 2**22
 _BLOCK_COLUMNS = 2**13
-_FEW, _FEW_COMPILED = 4, 8
+_FEW = 4
 _FEW_COLUMNS = 64
 _COPY = 10  # a product of so many rows takes as long as a copy of what it reads
 
@@ -87,11 +86,6 @@ class KernelRows:
     @property
     def gram(self) -> Float[np.ndarray, "u u"]:
         return self._gram[: self._u, : self._u]
-
-    @property
-    def gram_with_room(self) -> Float[np.ndarray, "c c"]:
-        """A matrix that begins with `gram` and is contiguous; the rest is not initialised."""
-        return self._gram
 
     @property
     def n_kept(self) -> int:
@@ -200,19 +194,14 @@ class KernelRows:
         if len(C) > _COPY and (len(self._chunks) > 1 or len(C) * (len(self._owner) - len(arms)) > _COPY * len(arms)):
             yield from self._gathered(C, arms)
             return
-        few = len(C) <= _FEW_COMPILED and has_compiler()
-        parts = list(self._parts(C, arms, in_place=few))
-        copied = 0 if few else max((len(rows) for _, _, rows in parts if not isinstance(rows, slice)), default=0)
+        parts = list(self._parts(C, arms))
+        copied = max((len(rows) for _, _, rows in parts if not isinstance(rows, slice)), default=0)
         width = max(1024, _BLOCK_BYTES // (8 * max(len(C), copied, 1)))
         for columns in _blocks(len(self.X), width):
             total: np.ndarray | None = None
             for coefficients, chunk, rows in parts:
-                if few and chunk is not None:
-                    assert not isinstance(rows, slice)
-                    term = few_combinations(coefficients, chunk, rows, columns)
-                else:
-                    K = self.kernel(self.X[rows], self.X[columns]) if chunk is None else chunk[rows, columns]
-                    term = _product(coefficients, K)
+                K = self.kernel(self.X[rows], self.X[columns]) if chunk is None else chunk[rows, columns]
+                term = _product(coefficients, K)
                 total = term if total is None else np.add(total, term, out=total)
             yield columns, np.zeros((len(C), columns.stop - columns.start)) if total is None else total
 
@@ -234,18 +223,12 @@ class KernelRows:
             yield columns, C @ block
 
     def _parts(
-        self, C: Float[np.ndarray, "p s"], arms: Int[np.ndarray, " s"], in_place: bool
+        self, C: Float[np.ndarray, "p s"], arms: Int[np.ndarray, " s"]
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None, slice | np.ndarray]]:
-        """Coefficients, the chunk that holds their rows, and which of its rows; or None and the arms to compute.
-
-        `in_place` if a product with some rows of a chunk does not copy them first; they are then no slice.
-        """
+        """Coefficients, the chunk that holds their rows, and which of its rows; or None and the arms to compute."""
         slots = self._slot[arms]
         kept = slots >= 0
-        if in_place and len(self._chunks) == 1 and kept.all():
-            yield C, self._chunks[0], slots
-            return
-        if not in_place and 2 * len(arms) > len(self._owner):
+        if 2 * len(arms) > len(self._owner):
             # A gather would copy as much as the product reads.
             spread = np.zeros((len(C), len(self._owner)))
             spread[:, slots[kept]] = C[:, kept]

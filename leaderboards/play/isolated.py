@@ -42,7 +42,7 @@ _OWN = ("agents", "gpbandit_envs", "leaderboards")
 _MASKED = ("leaderboards/boards", "leaderboards/results", "gpbandit_envs/functions/optima.json")
 """What of this project tells of boards: an agent has no use for it."""
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/alternatives", "/etc/ld.so.cache")
-_NUMERICS = ("OPENBLAS_", "NPY_", "MKL_", "ONEDNN_", "DNNL_", "ATEN_", "GPBANDIT_COMPILED")
+_NUMERICS = ("OPENBLAS_", "NPY_", "MKL_", "ONEDNN_", "DNNL_", "ATEN_")
 """Beginnings of variables that choose the loops of numerical libraries: the same in both processes."""
 _HOME = "/tmp/home"
 _CODE = "/code"

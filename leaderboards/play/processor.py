@@ -8,11 +8,8 @@ in the environment of a process before it loads NumPy; boards are played with th
 from __future__ import annotations
 
 import functools
-import importlib.metadata
-import os
 import platform
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,15 +20,11 @@ ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
 
 _CORE = "Haswell"  # OpenBLAS's loops for AVX2 and FMA
 _SIMD = "NumPy"
-_NUMBA, _COMPILED = "numba", "GPBANDIT_COMPILED"
 
 
 @functools.cache
 def loops() -> tuple[str, ...]:
-    """What this process computes with, one text each: every BLAS with its loops, NumPy's SIMD, the library of C, numba.
-
-    numba makes machine code for the processor at hand, see `gpbandit_envs.gp.compiled`.
-    """
+    """What this process computes with, one text each: every BLAS with its loops, NumPy's SIMD, the library of C."""
     import scipy.linalg  # noqa: F401 - loads the BLAS that SciPy brings along, before it is looked for
 
     blas = {
@@ -44,9 +37,6 @@ def loops() -> tuple[str, ...]:
     texts = [*sorted(blas), f"{_SIMD} {' '.join(simd) or 'plain'}"]
     if any(libm):
         texts.append(" ".join(libm))
-    if os.environ.get(_COMPILED, "1") != "0":
-        with suppress(importlib.metadata.PackageNotFoundError):
-            texts.append(f"{_NUMBA} {importlib.metadata.version(_NUMBA)}")
     return tuple(texts)
 
 
@@ -60,7 +50,6 @@ def are_portable(stated: Iterable[str]) -> bool:
         and all(text.endswith(f" {_CORE}") for text in blas)
         and bool(simd)
         and not any(_is_newer(name) for text in simd for name in text.split())
-        and not any(text.startswith(f"{_NUMBA} ") for text in stated)
     )
 
 
@@ -81,7 +70,6 @@ def portable_environment() -> dict[str, str]:
         "ATEN_CPU_CAPABILITY": "avx2",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_CBWR": "COMPATIBLE",
-        _COMPILED: "0",
     }
 
 

@@ -27,7 +27,6 @@ from agents.core.turns import AgentError, Turns, check_actions, check_recommenda
 from gpbandit_envs.channels import Queue, as_channel
 from gpbandit_envs.code_digest import is_installed
 from gpbandit_envs.datasets import DataError
-from gpbandit_envs.gp.compiled import loading_seconds
 from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
@@ -382,11 +381,6 @@ def _failed(spec: RunSpec, error: BaseException, started: float) -> RunRecord:
 # ---- the interaction ----
 
 
-def policy_clock() -> float:
-    """Seconds of the processor, without those in which numba's loops are made ready, once a process."""
-    return process_time() - loading_seconds()
-
-
 class Loop:
     """A run in progress, which may stop after any turn and resume: turns of an agent, checked, timed and traced.
 
@@ -471,10 +465,10 @@ class Loop:
 
     def select(self, n: int, pending: Pending) -> Actions:
         """The agent's next actions, checked."""
-        start = policy_clock()
+        start = process_time()
         with AGENT:
             actions = self.agent.select(n, pending)
-        seconds = policy_clock() - start
+        seconds = process_time() - start
         turns, trace = self.turns, self.trace
         t = turns.t
         # One valid arm is the common case, in a tenth of the time of the full check.
@@ -499,10 +493,10 @@ class Loop:
 
     def observe(self, feedback: Feedback) -> None:
         """Deliver feedback, and note what the agent then recommends and tells of itself."""
-        start = policy_clock()
+        start = process_time()
         with AGENT:
             self.agent.observe(feedback)
-        seconds, tickets = policy_clock() - start, feedback.tickets
+        seconds, tickets = process_time() - start, feedback.tickets
         n = len(tickets)
         self.trace.policy_seconds[tickets.item() if n == 1 else tickets] += seconds / n
         with AGENT:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from leaderboards.play.processor import are_portable, portable_environment
+from leaderboards.play.processor import portable_environment
 
 TORCH = """
 import hashlib, torch
@@ -31,24 +31,3 @@ def test_torch_computes_alike_whatever_instructions_its_mkl_may_use() -> None:
         return done.stdout
 
     assert bits("SSE4_2") == bits("AVX2")
-
-
-LOOPS = "from leaderboards.play.processor import loops; print(*loops(), sep='; ')"
-
-
-@pytest.mark.parametrize("asked", ["0", "1"])
-def test_machine_code_of_numba_is_noted_where_it_is_used(asked: str) -> None:
-    numba = pytest.importorskip("numba", reason="needs numba")
-    environment = os.environ | portable_environment()
-
-    def noted(**more: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", LOOPS], env=environment | more, check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip().split("; ")
-
-    found = noted(GPBANDIT_COMPILED=asked)
-    assert (f"numba {numba.__version__}" in found) == (asked == "1")
-    if portable_environment():
-        assert are_portable(found) == (asked == "0")
-        assert are_portable(noted()), "portable processes do without"
