@@ -24,7 +24,6 @@ _COMMANDS = {
     "page": ("results:page", "Write the pages of a results folder."),
     "ranking": ("ranking:ranking", "Print the ranking of a results folder or a board."),
     "figures": ("results:figures", "Draw figures and tables for a paper."),
-    "watch": ("watch:watch", "Show a suite while it runs."),
     "merge": ("results:merge", "Copy the runs of several results folders into one."),
     "submit": ("results:submit", "Pack results for another machine or for a board."),
     "add": ("results:add", "Add results that another machine has packed."),

@@ -18,9 +18,7 @@ from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import CRITERIA, class_rankings, no_better_than_uniform, task_classes, task_ranking
-from leaderboards.score.scores import RunScores
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
@@ -84,8 +82,6 @@ def _score_lines(summary: Summary, by: str) -> Iterator[str]:
             yield f"  {found.sentence(*found.ordered[:2])}"
         if not found.ranking.is_told:
             yield "  too few repetitions for places"
-        tied = found.tied_first if found.ranking.is_told and k > 1 and not found.in_groups else None
-        yield from (f"  {line}" for line in participation_of(summary, found).lines(tied))
         yield from (f"  {line}" for one_of in found.reliability for line in one_of.lines())
         for task, why in found.left_out.items():
             yield f"  without a score: {task}, as {why}"
@@ -106,18 +102,15 @@ def _counted(n: int) -> str:
     return f"{n} environment{'' if n == 1 else 's'}"
 
 
-def short_ranking(
-    store: Store, also: Container[str] = (), reduced: dict[str, RunScores] | None = None
-) -> Iterator[str]:
+def short_ranking(store: Store, also: Container[str] = ()) -> Iterator[str]:
     """Lines that say who leads in each class of environments, and who ended no better than uniform sampling.
 
     Args:
         store: The results.
         also: Agents that are named even where they do not lead, as those that a folder adds to a board; of the others
             only the ranks are told where there is a board.
-        reduced: Runs that were read before, as `summarise` has them.
     """
-    summary = summarise(store, _POINTS, reduced)
+    summary = summarise(store, _POINTS)
     by = summary.headline
     rankings = {
         task: task_ranking(summary, task, by) if about.in_suite else None for task, about in summary.tasks.items()

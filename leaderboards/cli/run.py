@@ -24,7 +24,6 @@ from leaderboards.verify.agent_check import protocol_breaches
 from leaderboards.work.checkpoint import DEFAULT_EVERY
 from leaderboards.work.executors import EXECUTORS, Workforce
 from leaderboards.work.jobs import DEFAULT_TIMEOUT, Limits
-from leaderboards.work.plan import Plan, plan
 from leaderboards.work.schedule import RunReport
 
 _FAILED = 1
@@ -64,7 +63,6 @@ def run(
         float, typer.Option(min=1.0, help="Seconds between two saved states of a long run.")
     ] = DEFAULT_EVERY,
     shard: Annotated[str | None, typer.Option(help="Play only part i of N, as i/N; then `gpbandit merge`.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would run and how long it may take.")] = False,
     portable: Annotated[
         bool,
         typer.Option(
@@ -101,9 +99,6 @@ def run(
 
     with user_errors(directory):
         store = Store(directory)
-        if dry_run:
-            print_dry_run(plan(specs, store, retry_failed), workers)
-            return
         started = time.monotonic()
         try:
             report = play_asked(
@@ -143,23 +138,6 @@ def print_end(store: Store, is_shard: bool) -> None:
         say(line)
     own = " --import-agents" if named_agents(entry.spec for entry in store.entries().values()) else ""
     say(f"next: gpbandit page {shlex.quote(str(store.directory))}{own}")
-
-
-def print_dry_run(planned: Plan, workers: int) -> None:
-    """Print the missing runs by pair, and how long they may take on so many workers."""
-    seconds = None if planned.seconds is None else planned.seconds / workers
-    for (env, agent, why), n in planned.pairs.items():
-        say(f"  {agent} on {env}: {n} runs" if why is None else f"  {agent} on {env}: {n} skipped, {why}")
-    speed = f"about {duration(seconds)} on {workers} workers" if seconds is not None else "how long is not known yet"
-    if seconds is not None and planned.unknown:
-        speed += f" for {planned.play - planned.unknown} of them, the others have no times yet"
-    skipped = f", {planned.skip} would be skipped" if planned.skip else ""
-    other = ", ".join(f"{n} {status}" for status, n in sorted(planned.there.items()))
-    ended = f" ({other})" if set(planned.there) - {"done"} else ""
-    say(
-        f"{planned.play} of {planned.runs} runs would run{f', {speed}' if planned.play else ''}{skipped}; "
-        f"{sum(planned.there.values())} are there{ended}"
-    )
 
 
 def print_report(report: RunReport, directory: Path, seconds: float) -> None:

@@ -211,11 +211,7 @@ def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[s
         ValueError: if there is no such board, or the folder has no suite of which one could be found.
         StoreError: if the board is damaged.
     """
-    return with_board(Store(directory), against)
-
-
-def with_board(store: Store, against: str | os.PathLike[str] | None = None) -> Store:
-    """The same of a folder that is open already; for the arguments and errors see `open_results`."""
+    store = Store(directory)
     name = noted(store.directory) if against is None else os.fspath(against)
     if name is None:
         return store

@@ -269,16 +269,6 @@ for _metric in (
         in_tables=False,
     ),
     Metric(
-        "median_regret",
-        "Median regret",
-        "median of f* - f(x_t)",
-        REWARD,
-        "Regret of the median evaluation; that of uniform sampling is the median arm's gap.",
-        lambda run: float(np.median(run.regret)),
-        has_curve=False,
-        in_tables=False,
-    ),
-    Metric(
         "best_so_far",
         "Best so far",
         "mean over log t of log10(simple regret at t / mean gap)",

@@ -205,8 +205,8 @@ def quantile_intervals(X: Float[np.ndarray, "k n"], q: float, level: float = LEV
     return [Interval(estimate, lower, upper, n, level) for estimate, lower, upper in found.T.tolist()]
 
 
-def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL) -> Interval:
-    """Mean of the means of E strata with Welch's interval.
+def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEVEL) -> list[Interval]:
+    """Mean of the means of E strata with Welch's interval, of k agents at once, one column an agent.
 
     The variance is `sum_e s_e^2 / n_e / E^2`, with the degrees of freedom of Welch and Satterthwaite. The ends are NaN
     if a stratum has a single value, or if all values of each are equal.
@@ -214,11 +214,6 @@ def stratified_mean(strata: list[Float[np.ndarray, " _n"]], level: float = LEVEL
     Raises:
         ValueError: without strata, for an empty one, or for a level outside (0, 1).
     """
-    return stratified_means([np.asarray(x)[:, None] for x in strata], level)[0]
-
-
-def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEVEL) -> list[Interval]:
-    """`stratified_mean` of k agents at once, one column an agent, which takes as long as that of a few."""
     _check_level(level)
     if not strata or any(not len(x) for x in strata):
         raise ValueError("strata: expected at least one stratum, and none empty")

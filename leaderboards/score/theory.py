@@ -115,34 +115,16 @@ def _compare(
     return BoundComparison(name, scores.growth, measured, gain, d_eff, stated_regret(name, agent, inputs, reset=True))
 
 
-def bound_at(agent: Agent, problem: Problem, t: int) -> RegretGuarantee:
-    """The regret bound that a policy states for t evaluations of its episode.
+_known: dict[tuple[str, float, bytes, int], Information] = {}
 
-    Args:
-        agent: The policy.
-        problem: Its problem, with arms, a kernel and a positive noise deviation.
-        t: Number of evaluations, from 1 to `MOST_PULLS`.
-    """
+
+def _greedy(problem: Problem, t: int) -> Information:
+    """The greedy information of t pulls; once a process for each problem: it costs as much as a run."""
     assert problem.arms is not None
     assert problem.kernel is not None
     assert problem.noise_std
-    noise, kappa2 = problem.noise_std, float(problem.kernel.diag(problem.arms).max())
-    gamma = largest_gain(_greedy(problem, t, or_more=True).gain[:t], kappa2, noise**2)
-    d_eff = agent.diagnostics().get("d_eff")
-    return stated_regret(type(agent).__name__, agent, BoundInputs(problem, t, gamma, d_eff, kappa2, noise))
-
-
-_known: dict[tuple[str, float, bytes], Information] = {}
-
-
-def _greedy(problem: Problem, t: int, or_more: bool = False) -> Information:
-    """The greedy information of t pulls, or of more; once a process for each problem: it costs as much as a run."""
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    assert problem.noise_std
-    key = (repr(problem.kernel), problem.noise_std, hashlib.sha256(problem.arms.tobytes()).digest())
-    known = len(_known[key].gain) if key in _known else 0
-    if known < t or (known > t and not or_more):
+    key = (repr(problem.kernel), problem.noise_std, hashlib.sha256(problem.arms.tobytes()).digest(), t)
+    if key not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.pop(next(iter(_known)))
         _known[key] = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)

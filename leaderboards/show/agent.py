@@ -8,14 +8,12 @@ from typing import Any
 
 from leaderboards.score.answer import standing
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.profile import GROUPS
 from leaderboards.score.statistics import ALPHA
 from leaderboards.show.agent_card import bibtex
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import AgentView, charts_on, page_json
 from leaderboards.show.charts import diagnostic_charts
 from leaderboards.show.format import NONE
-from leaderboards.show.overview import profile_cell
 from leaderboards.show.palette import swatch
 from leaderboards.show.scores import class_scores
 from leaderboards.show.shared import Site
@@ -59,7 +57,6 @@ def agent_page(site: Site, agent: str) -> dict[str, Any]:
         "card": card,
         "bibtex": bibtex(card.references) if card else "",
         "entrant": site.entrant(agent),
-        "profile": _profile(site, agent),
         "standings": _standings(site, agent),
     }
 
@@ -74,17 +71,6 @@ def _standings(site: Site, agent: str) -> list[tuple[str, str]]:
         if table is not None and text:
             of = f"{table.name}, {table.tabs[0].title.lower()}" if table.name else table.tabs[0].title
             found.append((of, text))
-    return found
-
-
-def _profile(site: Site, agent: str) -> list[tuple[str, str, TableCell, TableCell, str]]:
-    """Title and meaning of each group of the capability profile, the agent's score, the best one and whose it is."""
-    found = []
-    for group in (one for one in GROUPS if one.name in site.groups and site.profile.get(agent)):
-        scores = {name: mine[group.name].score for name, mine in site.profile.items() if group.name in mine}
-        best = max(scores, key=scores.__getitem__)
-        cells = (profile_cell(site, agent, group.name), profile_cell(site, best, group.name))
-        found.append((group.title, f"{group.meaning}: {', '.join(site.groups[group.name])}", *cells, best))
     return found
 
 

@@ -239,7 +239,6 @@ class TaskView:
         rule: When feedback arrives.
         horizon: Evaluations of a run.
         audits: Audits by agent; agents without one are left out.
-        target_times: Evaluations to each target by agent, see `leaderboards.score.targets.task_times`.
     """
 
     task: str
@@ -247,7 +246,6 @@ class TaskView:
     rule: Channel
     horizon: int
     audits: Mapping[str, AuditReport] = field(default_factory=dict)
-    target_times: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 class AgentView(NamedTuple):
@@ -351,7 +349,6 @@ def task_view(site: Site, task: str) -> TaskView:
         as_channel(about.feedback),
         about.horizon,
         {agent: report for (on, agent), report in site.audits.items() if on == task},
-        site.target_times[task],
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from leaderboards.score.delay_cost import KINDS, DelayStudy
 from leaderboards.score.metrics import METRICS, REWARD, Metric
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import performance_profile, stratified_means
-from leaderboards.score.targets import N_TARGETS, SMALLEST, evaluation_grid, share_solved
 from leaderboards.show.chart import (
     EVALUATIONS,
     AgentView,
@@ -88,12 +86,6 @@ def metric_chart(metric: Metric, by_agent: Mapping[str, AgentScores]) -> Chart |
         formula=metric.symbol,
         alt=f"{metric.title} against the number of evaluations; means at t = {lines[0].x[-1]}: {text}.",
     )
-
-
-@chart(on="task")
-def task_targets_chart(view: TaskView) -> Chart | None:
-    """Evaluations to target on one task."""
-    return targets_chart(TasksView({view.task: view}, None))
 
 
 @chart(on="task")
@@ -200,45 +192,6 @@ def _frontier(lines: Mapping[str, Line], sign: int = 1) -> tuple[str, ...]:
 
 
 # ---- agents on several tasks ----
-
-
-@chart(on="tasks", figure="targets", bands=False)
-def targets_chart(view: TasksView) -> Chart | None:
-    """Evaluations to target: share of targets reached against evaluations, of agents that lack no task."""
-    times = [one.target_times for one in view.tasks.values() if one.target_times]
-    agents = [name for name in times[0] if all(name in found for found in times)] if times else []
-    if not agents:
-        return None
-    x = evaluation_grid(max(one.horizon for one in view.tasks.values()))
-    if len(times) == 1:
-        lines = tuple(_share_line(name, x, share_solved(times[0][name], x)) for name in agents)
-    else:
-        shares = {
-            name: np.mean([share_solved(found[name], x).mean(axis=0) for found in times], axis=0) for name in agents
-        }
-        lines = tuple(Line(name, x, shares[name]) for name in agents)
-    ends = sorted(((float(line.y[-1]), line.name) for line in lines), reverse=True)
-    of = "(repetition, target)" if len(view.tasks) == 1 else "(environment, repetition, target)"
-    return Chart(
-        "targets",
-        "Evaluations to target",
-        Axis(EVALUATIONS, log=True),
-        Axis(f"share of {of} reached", limits=(0.0, 1.02)),
-        lines,
-        meaning=f"Share of targets that an evaluated arm has reached. {N_TARGETS} targets of regret an instance, "
-        f"evenly on a logarithmic scale from the median arm's gap down to {SMALLEST:g} of it"
-        + ("." if len(view.tasks) == 1 else "; every environment with the same weight."),
-        formula="f* - max f(x_s) <= eps, s <= t",
-        alt="Share of targets reached against the number of evaluations; at the end: "
-        + ", ".join(f"{name} {share:.0%}" for share, name in ends)
-        + ".",
-        mark="steps",
-    )
-
-
-def _share_line(name: str, x: np.ndarray, Y: np.ndarray) -> Line:
-    line = mean_line(name, x, Y)
-    return line if line.high is None else replace(line, high=np.minimum(line.high, 1.0))
 
 
 @chart(on="tasks", figure="profiles")

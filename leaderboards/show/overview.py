@@ -1,4 +1,4 @@
-"""The overview: a ranking over each class of tasks, charts over its tasks, the capability profile, a card per task."""
+"""The overview: a ranking over each class of tasks, charts over its tasks, a card per task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from leaderboards.score.answer import leader
 from leaderboards.score.board_scores import why_no_score
 from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.profile import GROUPS
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.statistics import LEAST_BLOCKS
 from leaderboards.score.tasks import Task
@@ -79,7 +78,6 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "ranked_by": METRICS[site.ranked_by].title.lower(),
         "along": METRICS[site.along].title.lower(),
         "charts": {name: found for name, found in charts.items() if found["charts"]},
-        "profile": _profile(site),
         "gaps": unfinished_rows(site),
         "delays": delay_links(site),
         "bands": coverage_table(site),
@@ -165,32 +163,6 @@ def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> d
     order = list(dict.fromkeys([*placed, *site.summary.agents]))
     drawn = page_json(charts, {name: site.styles[name] for name in order}, _CHART_BUDGET)
     return drawn | site.legend(drawn["styles"], tasks)
-
-
-# ---- the capability profile ----
-
-
-def _profile(site: Site) -> tuple[list[tuple[str, str, str]], list[Row]] | None:
-    """Title and meaning of each group with its tasks, and how many these are; and the scores of each agent."""
-    groups = [group for group in GROUPS if group.name in site.groups]
-    if not groups:
-        return None
-    tasks = [site.groups[group.name] for group in groups]
-    heads = [
-        (one.title, f"{one.meaning}: {', '.join(on)}", f"{len(on)} environments") for one, on in zip(groups, tasks)
-    ]
-    agents = (name for name in site.best_agents() if site.profile.get(name))
-    return heads, [agent_row(site, name, (profile_cell(site, name, one.name) for one in groups)) for name in agents]
-
-
-def profile_cell(site: Site, agent: str, group: str) -> TableCell:
-    """The score of an agent in a group; a dash where it has finished none of the group's tasks."""
-    found = site.profile[agent].get(group)
-    if found is None:
-        return TableCell(NONE, why="finished none of these environments")
-    partial = "" if len(found.tasks) == found.of else f"{len(found.tasks)} of {found.of}"
-    text = f"{round(found.score)}".replace("-", "\N{MINUS SIGN}")
-    return TableCell(text, found.score, why=f"on {', '.join(found.tasks)}", rank=partial)
 
 
 def knowledge_text(task: Task) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -198,39 +198,3 @@ def thumbnail(chart: Chart, styles: Mapping[str, LineStyle], title: str) -> Mark
         parts.append(drawn.format(styles[line.name].hue, styles[line.name].svg_dash, points, line.name))
     frame = Markup('<svg class="curves" viewBox="0 0 320 150" role="img" aria-label="{}">{}</svg>')
     return frame.format(title, Markup("").join(parts))
-
-
-def scatter(points: Sequence[tuple[float, float, str, str]], x_title: str, y_title: str, title: str) -> Markup:
-    """Points on two logarithmic axes, with a line at y = 1; 640 wide, 260 high."""
-    left, right, top, bottom = 44.0, 630.0, 10.0, 226.0
-    xs = np.array([x for x, *_ in points] or [1.0])
-    ys = np.array([y for _, y, *_ in points] + [1.0])
-    x_low, x_high, y_low, y_high = xs.min() / 1.1, xs.max() * 1.1, ys.min() / 1.2, ys.max() * 1.2
-
-    def across(x: float) -> float:
-        return left + (right - left) * math.log(x / x_low) / math.log(x_high / x_low)
-
-    def up(y: float) -> float:
-        return bottom - (bottom - top) * math.log(y / y_low) / math.log(y_high / y_low)
-
-    line = Markup('<line class="{}" x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}"/>')
-    text = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>')
-    dot = Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="4.5"><title>{}</title></circle>')
-    parts = [
-        line.format("axis", left, right, bottom, bottom),
-        line.format("axis", left, left, top, bottom),
-        line.format("one", left, right, up(1.0), up(1.0)),
-        *(text.format(across(x), bottom + 14, "middle", f"{x:g}") for x in _ticks(x_low, x_high)),
-        *(text.format(left - 5, up(y) + 4, "end", f"{y:g}") for y in _ticks(y_low, y_high)),
-        text.format((left + 640) / 2, 256, "middle", x_title),
-        text.format(left + 6, top + 10, "start", y_title),
-        *(dot.format(kind, across(x), up(y), hint) for x, y, kind, hint in points),
-    ]
-    frame = Markup('<svg class="scatter" viewBox="0 0 640 260" role="img" aria-label="{}">{}</svg>')
-    return frame.format(title, Markup("").join(parts))
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten within the ends."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [tick for power in powers for one in (1, 2, 5) if low <= (tick := one * 10.0**power) <= high]

@@ -98,7 +98,7 @@ def make_figures(
     One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
     `inference_regret`, `regret_ratio`), the mean ranks (`ranks`; `ranks-arms` and so on, one a
     class, where agents are ranked within classes of environments), the performance profiles (`profiles`), the
-    evaluations to target (`targets`), the cost of delay (`delay_cost`), the audits of confidence bands (`bands`) and of
+    the cost of delay (`delay_cost`), the audits of confidence bands (`bands`) and of
     sketches (`sketches`), regret against how often bands held (`guarantee`), and the final scores as `scores.md` and
     `scores.tex`. A figure for which there are no numbers is left out. On logarithmic axes all curves of a panel begin
     at the first evaluation at which all are known, which the label names where it is not the first of any; what is 0 or

@@ -28,7 +28,6 @@ from leaderboards.score.board_scores import (
 )
 from leaderboards.score.factors import ACCELERATION, ENHANCEMENT, factors
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.participation import participation_of
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.reliability import LEAST_RELIABILITY
 from leaderboards.score.statistics import Interval, levelled, stratified_means
@@ -136,7 +135,6 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         ]
         sentence = scores.sentence(*scores.ordered[:2]) if len(rows) > 1 else ""
         details = [line for one_of in scores.reliability for line in one_of.lines(scores.tasks)]
-        details += participation_of(site.summary, scores).lines(None)
         notes, title = _notes(scores), METRICS[by].title
         if parts.keys() & {*_HALVES}:
             notes.append("defaults may have been chosen on the half called tuning, and are judged on what is held out")

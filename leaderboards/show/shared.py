@@ -18,10 +18,8 @@ from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
 from leaderboards.score.delay_cost import DelayStudy, delay_studies
 from leaderboards.score.frames import OverallRanking, TaskRanking, ranked_among
-from leaderboards.score.profile import group_scores, grouped
 from leaderboards.score.rankings import class_rankings, ranked_scores, ranking_over, task_classes, task_ranking
 from leaderboards.score.summary import NOT_ON_BOARD, Summary, unfinished_runs
-from leaderboards.score.targets import task_times
 from leaderboards.score.theory import TheoryReport
 from leaderboards.show.agent_card import agent_card
 from leaderboards.show.format import file_names, moment
@@ -58,8 +56,6 @@ class Site:
         instances: The first instance of each task, where it could be built again.
         theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
         cards: What is known of each agent; None for one whose class is not loaded.
-        groups: Tasks by group of the capability profile, of two groups or more.
-        profile: Scores of the capability profile, by agent and group.
     """
 
     def __init__(
@@ -85,9 +81,6 @@ class Site:
         for task in summary.tasks if theory else ():
             self._build_again(task)
         self.cards = {name: agent_card(ref) for name, ref in summary.agents.items()}
-        groups = grouped(summary, {task: instance.problem for task, instance in self.instances.items()})
-        self.groups = groups if len(groups) > 1 else {}  # beside no other group it is a ranking over fewer tasks
-        self.profile = group_scores(self.shown, self.groups)
         self._made: dict[tuple[Any, ...], Any] = {}
 
     def _build_again(self, task: str) -> None:
@@ -247,11 +240,6 @@ class Site:
     def _standings(self) -> Counter[tuple[str, str, str]]:
         done = self.summary.runs[self.summary.runs["status"] == "done"]
         return Counter(zip(done["task"], done["agent"], done["standing"]))
-
-    @functools.cached_property
-    def target_times(self) -> dict[str, dict[str, np.ndarray]]:
-        """Times to the targets by task and agent, see `leaderboards.score.targets.task_times`."""
-        return {task: task_times(self.summary, task, self.shown.on(task)) for task in self.summary.tasks}
 
     @functools.cached_property
     def why_missing(self) -> dict[tuple[str, str], dict[str, Any]]:

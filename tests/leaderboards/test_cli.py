@@ -448,38 +448,6 @@ def test_shards_merge_verify_and_travel(call: Call, suite: Path, tmp_path: Path)
     check_error(call("add", tmp_path / "none.zip", away), "no archive")
 
 
-def test_dry_run(call: Call, suite: Path, tmp_path: Path) -> None:
-    code, text, _ = call("run", suite, "--out", tmp_path / "r", "--dry-run")
-    assert code == 0
-    assert "4 of 4 runs would run, how long is not known yet; 0 are there" in text
-    assert not (tmp_path / "r").exists()
-    call("run", suite, "--out", tmp_path / "r", "--executor", "serial", "--shard", "1/2")
-    text = call("run", suite, "--out", tmp_path / "r", "--dry-run", "--workers", 3)[1]
-    assert "on 3 workers" in text
-    assert len(Store(tmp_path / "r").keys()) < 4
-    suite.write_text(SUITE.replace("n_arms = 15", "n_arms = 15, lengthscale = -1.0"))
-    check_error(call("run", suite, "--out", tmp_path / "s", "--dry-run"), "RKHS cannot be built: ValueError: lengthsc")
-    assert not (tmp_path / "s").exists()
-
-
-@pytest.mark.slow
-def test_a_dry_run_tells_what_will_be_skipped(call: Call, tmp_path: Path) -> None:
-    suite = tmp_path / "boxed.toml"
-    text = SUITE.replace("GPBandit/RKHS-v0", "GPBandit/Branin-v0").replace("kwargs = { n_arms = 15 }\n", "")
-    suite.write_text(text.replace('"GP-UCB"', '"Random"').replace("repetitions = 2", "repetitions = 1"))
-    out = tmp_path / "r"
-    call("run", suite, "--out", out, "--executor", "serial")
-    _, text, _ = call("run", suite, "--out", out, "--dry-run")
-    assert text == "0 of 2 runs would run; 2 are there (1 done, 1 skipped)\n"
-    suite.write_text(suite.read_text().replace("repetitions = 1", "repetitions = 3"))
-    _, text, _ = call("run", suite, "--out", out, "--dry-run", "--executor", "serial")
-    lines = text.splitlines()
-    assert lines[0].startswith("  Uniform on Branin: 2 skipped, ")
-    assert lines[1] == "  Random on Branin: 2 runs"
-    assert lines[2].startswith("2 of 6 runs would run, about ")
-    assert lines[2].endswith(", 2 would be skipped; 2 are there (1 done, 1 skipped)")
-
-
 def test_show(call: Call, suite: Path) -> None:
     def shown(id: object) -> dict[str, str]:
         code, out, _ = call("show", id)

@@ -187,9 +187,9 @@ def test_closed_streams(folder: Folder, closed: str) -> None:
     [
         (("list",), "set -o pipefail; ({}) | true", 141, ""),
         (("--help",), "set -o pipefail; ({}) | true", 141, ""),
-        (("run", "quick", "--dry-run"), "set -o pipefail; ({}) | true", 141, ""),
+        (("show", "quick"), "set -o pipefail; ({}) | true", 141, ""),
         (("list",), "{} > /dev/full", 2, "error: cannot write the output (No space left on device)\n"),
-        (("run", "quick", "--dry-run"), "{} > /dev/full", 2, "error: cannot write the output (No space left on"),
+        (("show", "quick"), "{} > /dev/full", 2, "error: cannot write the output (No space left on"),
     ],
 )
 def test_output_that_nobody_takes(arguments: tuple[str, ...], shell: str, code: int, said: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import Counter
 from dataclasses import replace
 from html import unescape
@@ -16,12 +15,10 @@ import pytest
 import leaderboards
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
-from leaderboards.cli.watch import Watcher
 from leaderboards.play.suite import AgentEntry, SuiteError, load_suite
 from leaderboards.publish.boards import Board
 from leaderboards.score.summary import Summary, summarise, unfinished_runs
 from leaderboards.show.format import suite_command
-from leaderboards.store.intact import StoreError
 from leaderboards.store.provenance import MANIFEST
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
@@ -45,37 +42,6 @@ def test_run_suite_plays_the_new_agent_alone(own: Board, tmp_path: Path) -> None
     assert len(leaderboards.Results(out, against=own.directory).ranking()) == 4
     with pytest.raises(ValueError, match="expected one of 'small'"):
         leaderboards.Results(out, against="nothing")
-
-
-def shown(watcher: Watcher) -> tuple[str, bool]:
-    view, complete = watcher.update()
-    return re.sub(r"[\d.,]+ runs a minute", "x runs a minute", view.plain), complete  # which a clock decides
-
-
-@pytest.mark.no_cover
-def test_watch_counts_the_folders_own_runs_and_ranks_them_among_the_boards(
-    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "res"
-    results = leaderboards.run_suite(small_suite(), {"mine": "Random"}, out=out, against="board", progress=False)
-    watcher, n = Watcher(out), 2 * REPETITIONS
-    monkeypatch.setattr("leaderboards.cli.ranking._SHOWN", 1)
-    text, complete = shown(watcher)
-    assert f"{n} done of {n}" in text
-    assert complete
-    best = results.ranking().index[0]
-    placed = [line.split("  (score ")[0].split(maxsplit=1)[1] for line in text.splitlines() if "(score " in line]
-    assert placed == [best, "Uniform = mine"], "the best, and one's own, which plays as Uniform does"
-    store = Store(out)
-    store.path(next(iter(store.entries().values()))).unlink()
-    gone = n - len(Store(out).keys())
-    text, complete = shown(watcher)
-    assert f"{n - gone} done of {n}" in text
-    assert not complete
-    shutil.rmtree(own.directory)
-    assert shown(watcher)[0] == text, "the board is read once"
-    with pytest.raises(StoreError, match="res was played against a board that is not here: against: no board of"):
-        Watcher(out).update()
 
 
 def test_what_a_board_lacks_is_not_what_the_folder_has_yet_to_play(own: Board, tmp_path: Path) -> None:

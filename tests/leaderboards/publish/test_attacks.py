@@ -19,7 +19,6 @@ import pytest
 
 from agents import Actions, Capabilities, Pending
 from agents.core.finite import FiniteArmAgent
-from leaderboards.cli.watch import Watcher
 from leaderboards.play.build import build_agent
 from leaderboards.play.isolated import Sandbox
 from leaderboards.play.run import run_spec
@@ -121,7 +120,7 @@ def test_a_folder_goes_on_in_another_place_and_on_another_host(
 
 @pytest.mark.parametrize("by", [-YEAR, YEAR], ids=["back", "forth"])
 def test_the_clock_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float) -> None:
-    """In the midst of a suite, and of its files: what is done stays, a failure is played again, and watch goes on."""
+    """In the midst of a suite, and of its files: what is done stays, a failure is played again."""
     todo = specs()
     store = begun(tmp_path / "r", todo[:3])
     failed = RunSpec(env=ARMS, agent=Ref("GP-UCB"), repetition=1, horizon=12)
@@ -134,9 +133,6 @@ def test_the_clock_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: f
             os.utime(path, (now() + by, now() + by))
         again = Store(store.directory)
         assert run_missing(todo, again, SerialExecutor(), retry_failed=True).ended == {"done": 3}
-        watcher = Watcher(store.directory)
-        assert watcher.speed(watcher.store.runs()) >= 0.0
-        watcher.update()
     store = Store(store.directory)
     assert sorted(store.done_keys()) == sorted(spec.key for spec in todo)
     assert before.items() <= {key: run.finished for key, run in store.entries().items()}.items()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.stats
 
 import leaderboards
 from leaderboards.play.measures import RANKED_BY
@@ -17,10 +16,9 @@ from leaderboards.play.oracle import MEAN_GAP, Oracle
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import board
-from leaderboards.score.board_scores import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, task_scores, wins
+from leaderboards.score.board_scores import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, wins
 from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import best_so_far
-from leaderboards.score.participation import participation, participation_ratio
 from leaderboards.score.rankings import task_ranking
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.overview import overview_page
@@ -286,46 +284,6 @@ def test_settings_of_one_policy_share_its_weight() -> None:
 
 
 # ---- what tasks tell ----
-
-
-def _ranks(core: Summary, by: str = "cumulative_regret") -> np.ndarray:
-    parts = []
-    for task in core.tasks:
-        found = task_scores(core, task, by)
-        assert found is not None
-        parts.append(scipy.stats.rankdata(-found[2][:, [found[0].index(name) for name in TWELVE]], axis=1))
-    return np.array(parts)
-
-
-def test_the_participation_ratio_of_few_repetitions_is_that_of_many(core: Summary) -> None:
-    ranks, rng = _ranks(core), np.random.default_rng(0)
-    few = [participation_ratio(ranks[:, rng.permutation(10)[:4]]).estimate for _ in range(8)]
-    assert np.mean(few) == pytest.approx(1.32, abs=0.15)
-    found = participation_ratio(ranks)
-    assert found.estimate == pytest.approx(1.32, abs=0.15)
-    assert found.low < found.estimate < found.high
-
-
-def test_the_participation_ratio_knows_independent_tasks_from_equal_ones() -> None:
-    rng = np.random.default_rng(1)
-    E, n, k = 6, 10, 200
-    noise = rng.standard_normal((E, n, k))
-    equal = scipy.stats.rankdata(rng.standard_normal(k) + noise, axis=2)
-    independent = scipy.stats.rankdata(rng.standard_normal((E, 1, k)) + noise, axis=2)
-    assert participation_ratio(equal).estimate == pytest.approx(1.0, abs=0.05)
-    assert participation_ratio(independent).estimate == pytest.approx(E, abs=0.5)
-    assert abs(participation(independent).correlation) < 0.2
-    assert participation(equal).correlation > 0.8
-    with pytest.raises(ValueError, match="ranks: expected four repetitions or more, got 3"):
-        participation_ratio(ranks=noise[:, :3])
-
-
-def test_the_participation_ratio_is_between_one_and_the_number_of_tasks() -> None:
-    for seed in range(6):
-        ranks = np.argsort(np.random.default_rng(seed).random((2, 6, 3)), axis=2) + 1.0  # noise alone
-        found = participation_ratio(ranks)
-        assert np.isnan(found.estimate) or 1 <= found.estimate <= 2
-        assert np.isnan(found.low) or 1 <= found.low <= found.high <= 2
 
 
 def test_a_folder_of_one_agent_has_scores(tmp_path: Path) -> None:

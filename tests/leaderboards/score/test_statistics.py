@@ -29,7 +29,7 @@ from leaderboards.score.statistics import (
     repetitions_needed,
     score_interval,
     score_intervals,
-    stratified_mean,
+    stratified_means,
 )
 from tests.leaderboards.score.of_one import improvement, pairwise_p, quantile_interval
 
@@ -107,15 +107,15 @@ def test_quantile_intervals_are_scipys(n: int, q: float) -> None:
 
 def test_one_stratum_is_the_plain_interval_and_two_are_welchs() -> None:
     x, y = rng(10).normal(size=6), rng(11).normal(2, 3, 9)
-    one, plain = stratified_mean([x]), mean_interval(x)
+    (one,), plain = stratified_means([x[:, None]]), mean_interval(x)
     assert (one.low, one.high) == pytest.approx((plain.low, plain.high))
     # Half the sum of x and y has the interval of half the difference of x and -y.
     welch = scipy.stats.ttest_ind(x, -y, equal_var=False).confidence_interval(0.95)
-    two = stratified_mean([x, y])
+    (two,) = stratified_means([x[:, None], y[:, None]])
     assert (two.low, two.high) == pytest.approx((welch.low / 2, welch.high / 2))
-    assert not stratified_mean([x, np.array([1.0])]).is_known
-    assert not stratified_mean([np.ones(5), np.zeros(4)]).is_known, "equal values have no spread"
-    assert not stratified_mean([np.full(7, 0.1)]).is_known, "nor where their mean is another by rounding"
+    assert not stratified_means([x[:, None], np.ones((1, 1))])[0].is_known
+    assert not stratified_means([np.ones((5, 1)), np.zeros((4, 1))])[0].is_known, "equal values have no spread"
+    assert not stratified_means([np.full((7, 1), 0.1)])[0].is_known, "nor where their mean is another by rounding"
 
 
 def test_ratios_of_means_are_those_whose_difference_is_none() -> None:
@@ -456,11 +456,11 @@ def test_an_agent_between_two_that_differ_ties_with_the_leader_and_keeps_an_open
         (lambda: mean_interval(np.zeros(0)), "Y: expected shape|x: expected one value"),
         (lambda: mean_interval(np.ones((2, 2))), "x: expected one value per repetition"),
         (lambda: mean_interval(np.ones(2), level=1.0), "level: expected a number in"),
-        (lambda: stratified_mean([np.ones(2)], level=2), "level: expected a number in"),
+        (lambda: stratified_means([np.ones((2, 1))], level=2), "level: expected a number in"),
         (lambda: improvement(np.ones(2), np.ones(2), level=2), "level: expected a number in"),
         (lambda: quantile_interval(np.ones(2), 1.0), "q: expected a number in"),
         (lambda: mean_band(np.ones(3)), "Y: expected shape"),
-        (lambda: stratified_mean([]), "strata: expected at least one"),
+        (lambda: stratified_means([]), "strata: expected at least one"),
         (lambda: paired_difference(np.ones(2), np.ones(3)), r"y: expected the shape \(2,\)"),
         (lambda: performance_profile([], np.ones(2)), "strata: expected at least one"),
         (lambda: loglog_slope(np.ones(3), np.ones((2, 4))), r"R: expected shape \(n, 3\)"),

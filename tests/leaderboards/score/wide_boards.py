@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leaderboards.score.statistics import Interval, mean_interval, stratified_mean
+from leaderboards.score.statistics import Interval, mean_interval, stratified_means
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -36,7 +36,7 @@ def coverage(draw: Draw, E: int, n: int, boards: int, rng: np.random.Generator) 
     for _ in range(boards):
         strata = list(draw(rng, E)[:, None] + rng.standard_normal((E, n)))
         wide = mean_interval(np.array([x.mean() for x in strata]))
-        found: tuple[Interval, Interval] = wide, stratified_mean(strata)
+        found: tuple[Interval, Interval] = wide, stratified_means([x[:, None] for x in strata])[0]
         held += [0.0 in one for one in found]
     return float(held[0] / boards), float(held[1] / boards)
 

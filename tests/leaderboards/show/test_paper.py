@@ -40,7 +40,7 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     folder(tmp_path, agents=[*AGENTS, odd], repetitions=4)
     files = make_figures(tmp_path, tmp_path / "out", ("pdf", "svg"))
     names = {path.name for path in files}
-    stems = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "ranks", "profiles", "targets")
+    stems = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "ranks", "profiles")
     assert names == {f"{stem}{suffix}" for stem in stems for suffix in MAGIC} | {"scores.md", "scores.tex"}
     for path in files:
         if path.suffix in MAGIC:
@@ -190,7 +190,7 @@ def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_pa
         assert (whole.Y[:, [whole.agents.index(name) for name in found.agents]] == found.Y).all()
         assert [chosen.rank(task, name) for name in ("GP-UCB", "EpsGreedy", "Uniform")] == [1, 2, None]
     names = {path.name for path in make_figures(tmp_path, formats=("png",), agents=["EpsGreedy", "GP-UCB"])}
-    assert {"cumulative_regret.png", "ranks.png", "profiles.png", "targets.png"} <= names
+    assert {"cumulative_regret.png", "ranks.png", "profiles.png"} <= names
 
 
 def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from leaderboards.play.measures import RANKED_BY
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.spec import Ref
 from leaderboards.score.board_scores import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
-from leaderboards.score.profile import grouped
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
 from leaderboards.show.agent import agent_page
@@ -59,8 +58,6 @@ def test_every_criterion_has_a_tab_that_says_what_it_rests_on(site: Site) -> Non
         scores = [row.cells[0].sort for row in tab.rows]
         assert scores == sorted(scores, reverse=True)
         assert tab.notes[0].startswith(f"places on tasks like these {TASKS} environments; ")
-        assert any(note.startswith("participation ratio of the environments ") for note in tab.details)
-        assert any(note.startswith("median correlation of two environments' ranks ") for note in tab.details)
         assert any("first" in note for note in tab.notes)
     by_regret, by_recommendation = table.tabs[0].rows, table.tabs[2].rows
     assert by_regret[-1].name == "Uniform"
@@ -166,32 +163,6 @@ def test_a_class_of_entrants_is_placed_among_itself(scored: Path, open_page: Ope
         assert [text.split("\t")[0].split("\n")[0] for text in left] == ["1", "2"]
         page.locator("#scores-0 select[name=kernel]").select_option("")
         assert page.locator("#scores-0-cumulative_regret tbody tr:visible").count() == 5
-
-
-def test_the_profile_has_groups_of_three_tasks_and_names_them(scored: Path, open_page: Open) -> None:
-    with open_page(scored / "index.html") as page:
-        section = page.locator("section[aria-labelledby=profile]")
-        assert section.locator("dt").all_inner_texts() == ["Many arms", "Many dimensions"]  # of five and more
-        named = ", ".join(sorted(f"task {i}" for i in range(4, TASKS)))
-        assert section.locator("dd").all_inner_texts() == [
-            "1,000 arms or more: task 0, task 1, task 2",
-            f"5 features or coordinates, or more: {named}",
-        ]
-        cells = [float(cell.get_attribute("data-sort") or "nan") for cell in section.locator("tbody td").all()]
-        assert len(cells) == 10
-        assert all(-100 < value <= 100 for value in cells)
-        assert len(set(cells[1::2])) == 5
-
-
-def test_a_group_beside_no_other_makes_no_profile(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    for task in range(3):
-        env = Ref("GPBandit/RKHS-v0", {"dim": 6 + task}, f"task {task}")
-        for agent in map(Ref, ("Uniform", "EpsGreedy")):
-            store.write(replace(record(env, agent, 0), facts={"optimum": 1.0, MEAN_GAP: 1.0}))
-    summary = summarise(store)
-    assert list(grouped(summary, {})) == ["many_dimensions"]
-    assert Site(summary).groups == {}
 
 
 def test_rivals_are_in_order_of_their_rank(site: Site) -> None:
