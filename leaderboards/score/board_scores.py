@@ -124,7 +124,7 @@ class BoardScores:
         """Whether places are on tasks like these, of E >= `LEAST_TASKS` tasks."""
         return len(self.S) >= LEAST_TASKS
 
-    @property
+    @functools.cached_property
     def ordered(self) -> tuple[str, ...]:
         """The agents by mean score, the best first."""
         order = np.argsort(-self.S.mean(axis=0), kind="stable")

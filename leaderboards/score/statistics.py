@@ -35,7 +35,8 @@ LEAST_BLOCKS = 6
 
 _ROUNDING = 1e-9  # relative, of statistics
 _MEANS = 2_001  # that are tried, evenly spread between the bounds
-_BATCH = 32  # pairs at once: 1 MB, what the cache of a core holds
+_BATCH = 32  # pairs at once, of the most patterns that are tried: 1 MB, what the cache of a core holds
+_AT_ONCE = 16_384  # pairs whose differences are in memory: a thousand agents have half a million
 _FEW_BLOCKS = 32  # up to which the product of pairs and signs is the faster one
 _FAR = 1e4  # from the median, over the root mean square of a difference: beyond, sums lose more than `_ROUNDING` bears
 
@@ -564,7 +565,8 @@ def flip_test(
     if asked.shape != (k, k):
         raise ValueError(f"family: expected shape {(k, k)}, one entry a pair, got {asked.shape}")
     i, j = np.nonzero(np.triu(asked | asked.T, 1))
-    p, p_single, low, high = (np.full((k, k), np.nan) for _ in range(4))
+    p, p_single = (np.full((k, k), np.nan) for _ in range(2))
+    low, high = (np.full((k, k), np.nan) if ends else np.broadcast_to(np.nan, (k, k)) for _ in range(2))
     np.fill_diagonal(p, 1.0)
     np.fill_diagonal(p_single, 1.0)
     if not len(i):
@@ -573,8 +575,14 @@ def flip_test(
     unit = float(np.ldexp(1.0, min(int(np.frexp(np.abs(Y).max())[1]), 1023)))
     Y = Y / unit
     counts = np.ones(n) if weights is None else np.asarray(weights, np.float64)
-    D = counts[:, None] * (Y[:, i] - Y[:, j])
-    squares = (D**2).sum(axis=0)
+
+    def differences(of: np.ndarray) -> np.ndarray:
+        return counts[:, None] * (Y[:, i[of]] - Y[:, j[of]])
+
+    squares, seen = np.empty((2, len(i)))
+    for of in np.array_split(np.arange(len(i)), math.ceil(len(i) / _AT_ONCE)):
+        D = differences(of)
+        squares[of], seen[of] = (D**2).sum(axis=0), np.abs(D.sum(axis=0))
     # What is left of equal scores by rounding is no difference.
     squares[squares <= n * (1e-12 * np.abs(Y).max()) ** 2] = 0.0
     scale = np.where(squares > 0, np.sqrt(n * squares), np.inf)
@@ -585,35 +593,43 @@ def flip_test(
     centred = Y - np.median(Y, axis=1, keepdims=True)
     is_exact = np.abs(centred).max() < _FAR * float(scale.min()) / n
     of_agents = (centred * counts[:, None]).T @ signs if n > _FEW_BLOCKS and is_exact else None
-    seen = np.abs(D.sum(axis=0)) / scale
+    seen /= scale
     clearest = np.argsort(-seen, kind="stable")
     # Patterns that are equal but for rounding count as equal, here and for intervals.
     reached = seen * (1 - _ROUNDING)
     largest = np.zeros(signs.shape[1])  # by pattern, of a pair and of those less clear
     joint = np.ones(len(i))
     a, b = i[clearest], j[clearest]
-    for stop in range(len(i), 0, -_BATCH):
-        part = slice(max(stop - _BATCH, 0), stop)
+    size = _BATCH if ends else max(_BATCH, _BATCH * 4_096 // signs.shape[1])
+    for stop in range(len(i), 0, -size):
+        part = slice(max(stop - size, 0), stop)
         batch = clearest[part]
         if of_agents is None:
-            sums = (D[:, batch] / scale[batch]).T @ signs
+            sums = (differences(batch) / scale[batch]).T @ signs
         else:
             sums = (of_agents[a[part]] - of_agents[b[part]]) / scale[batch, None]
-        reaches = np.abs(sums) >= reached[batch, None]
-        p_single[a[part], b[part]] = p_single[b[part], a[part]] = reaches.mean(axis=1)
-        for at in reversed(range(part.start, stop)):
-            np.maximum(largest, np.abs(sums[at - part.start]), out=largest)
-            if seen[clearest[at]] > 0:
-                joint[at] = np.count_nonzero(largest >= reached[clearest[at]]) / len(largest)
+        sizes, least = np.abs(sums), reached[batch, None]
+        p_single[a[part], b[part]] = p_single[b[part], a[part]] = _shares(sizes >= least)
+        np.maximum(sizes[-1], largest, out=sizes[-1])
+        np.maximum.accumulate(sizes[::-1], axis=0, out=sizes[::-1])
+        largest = sizes[0]
+        joint[part] = np.where(seen[batch] > 0, _shares(sizes >= least), 1.0)
         if ends:
-            size = np.where(squares > 0, scale, 1.0)[batch] * unit
-            low[a[part], b[part]], high[a[part], b[part]] = _not_rejected(sums, signs, counts, alpha) * size
+            units = np.where(squares > 0, scale, 1.0)[batch] * unit
+            low[a[part], b[part]], high[a[part], b[part]] = _not_rejected(sums, signs, counts, alpha) * units
     p[a, b] = p[b, a] = np.maximum.accumulate(joint)
+    if not ends:
+        return FlipTest(p, p_single, low, high)
     # Rounding must not part an interval from its p-value.
     held = p_single >= alpha
     low[held], high[held] = np.minimum(low[held], 0.0), np.maximum(high[held], 0.0)
     low[b, a], high[b, a] = -high[a, b], -low[a, b]
     return FlipTest(p, p_single, low, high)
+
+
+def _shares(reaches: Bool[np.ndarray, "b m"]) -> Float[np.ndarray, " b"]:
+    """The share of true entries of each row; NumPy counts those of one row several times as fast as along an axis."""
+    return np.array([np.count_nonzero(row) for row in reaches]) / reaches.shape[1]
 
 
 def _not_rejected(

@@ -354,10 +354,12 @@ def _missing(summary: Summary) -> dict[tuple[str, str], list[int]]:
                 missing.setdefault((spec.env.label, spec.agent.label), []).append(spec.repetition)
         return missing
     for task, on_task in summary.runs.groupby("task", sort=False):
-        blocks = set(zip(on_task["seed"], on_task["repetition"]))
-        for agent in summary.agents:
-            played = on_task[on_task["agent"] == agent]
-            if absent := blocks - set(zip(played["seed"], played["repetition"])):
+        played: dict[str, set[tuple[int, int]]] = {agent: set() for agent in summary.agents}
+        for agent, seed, repetition in zip(on_task["agent"], on_task["seed"], on_task["repetition"]):
+            played[agent].add((seed, repetition))
+        blocks = set().union(*played.values())
+        for agent, mine in played.items():
+            if absent := blocks - mine:
                 missing[str(task), agent] = sorted(repetition for _, repetition in absent)
     return missing
 

@@ -212,7 +212,9 @@ def page_templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters.update(embed=embed, prose=prose, key=sort_key)
-    templates.globals.update(palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE)
+    # A thousand pages have a hundred thousand rows, most of whose cells are alike.
+    once = functools.lru_cache(maxsize=4_096)(lambda macro, *values: macro(*values))
+    templates.globals.update(palette=palette, hues=range(len(palette.HUES)), compare=COMPARISON_FILE, once=once)
     return templates
 
 

@@ -113,7 +113,8 @@ def line_styles(drawn: Mapping[str, Ref]) -> dict[str, LineStyle]:
             continue
         family = _family(ref.id)
         # More agents than styles: the styles come round again, and the legend's order tells them apart.
-        free = [style for style in every if style not in styles.values()] or every
+        taken = {*styles.values()}
+        free = [style for style in every if style not in taken] or every
         # A further marker only once every hue and dash is taken: those are seen first.
         styles[name] = min(free, key=lambda style: (rounds.index(style.marker), style.hue != hues.get(family, -1)))
         if family:

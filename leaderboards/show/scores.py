@@ -158,7 +158,8 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
     """The table of scores on one task; None if no criterion has any."""
     tabs = []
     for by in _ordered(site, [task]):
-        found, ranked = task_scores(site.summary, task, by), site.task_ranking(task, by)
+        found = task_scores(site.summary, task, by)
+        ranked = None if found is None else site.task_ranking(task, by)
         if found is None or ranked is None:
             continue
         names, blocks, S = found

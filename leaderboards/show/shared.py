@@ -102,7 +102,7 @@ class Site:
         """Name of the suite."""
         return "results" if self.summary.suite is None else self.summary.suite.name
 
-    @property
+    @functools.cached_property
     def newest(self) -> str:
         """When the newest run finished."""
         runs = self.summary.runs
@@ -170,6 +170,9 @@ class Site:
     def over(self, tasks: Iterable[str], agents: Collection[str] | None = None) -> OverallRanking | None:
         """The ranking of some agents over some tasks, see `leaderboards.score.rankings.ranking_over`."""
         listed, names = tuple(tasks), frozenset(self.summary.agents if agents is None else agents)
+        for one in self.classes:
+            if one.tasks == listed and names >= {agent for task in listed for agent in self.summary.on(task)}:
+                return self.overall.get(one.name)
         return self.once(("over", listed, names), lambda: ranking_over(self.summary, listed, self.rankings, names))
 
     def of(self, agents: Collection[str]) -> Site:
@@ -187,6 +190,9 @@ class Site:
 
     def best_agents(self, task: str | None = None) -> list[str]:
         """Agents from the best to the worst, by mean score on a task or by the ranking to cite of each class."""
+        return self.once(("best", task), lambda: self._best_agents(task))
+
+    def _best_agents(self, task: str | None) -> list[str]:
         if task is not None:
             found = self.rankings[task]
             means = {} if found is None else dict(zip(found.agents, found.Y.mean(axis=0)))
