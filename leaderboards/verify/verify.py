@@ -32,7 +32,7 @@ from jaxtyping import Float
 
 from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
 from leaderboards.play.processor import are_portable
-from leaderboards.play.record import InstanceData, lacks_data
+from leaderboards.play.record import TRACE_COLUMNS, InstanceData, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import CLOCK
 from leaderboards.store.run_file import RunEntry
@@ -341,9 +341,14 @@ def parting(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
 
 
 def compare(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 0.0) -> str | None:
-    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere."""
+    """Where two traces first differ, by more than `tolerance` (relative and absolute); None if nowhere.
+
+    A record without any diagnostics, as of `leaderboards.simulate`, is compared by what it has.
+    """
     if len(one) != len(other):
         return f"{len(one)} evaluations against {len(other)}"
+    if {*one.columns, "action"} == {*TRACE_COLUMNS, *_actions(one)}:
+        other = other[[name for name in other.columns if name in TRACE_COLUMNS or name in _actions(one)]]
     missing = set(one.columns) ^ set(other.columns)
     if missing:
         return f"column {min(missing)} is in one trace only"

@@ -22,6 +22,7 @@ from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.api import simulate as module
 from leaderboards.api.simulate import CURVES, Simulation, simulate
 from leaderboards.play.record import TRACE_COLUMNS, RunRecord
+from leaderboards.verify.verify import compare as compare_traces
 from tests.agents.test_many import NAMESPACES
 
 RKHS = ("GPBandit/RKHS-v0", {"n_arms": 40})
@@ -183,8 +184,12 @@ def test_a_results_folder_gets_the_runs(agent: Any, tmp_path: Path) -> None:
     assert dict(entry.facts) == record.facts
     assert entry.data == record.data
     np.testing.assert_array_equal(found.recommended[2], trace["inference_regret"][found.times - 1])
-    kept = json.loads((tmp_path / "simulated.json").read_text())
-    assert kept["verifiable bit for bit"] == (agent == "BBKB")
+    assert json.loads((tmp_path / "simulated.json").read_text())["verifiable bit for bit"]
+    assert compare_traces(trace, record.trace) is None
+    assert "reward differs first at t = 1" in str(compare_traces(trace.assign(reward=0.0), record.trace))
+    simulate(RKHS, agent, 2, 20, out=tmp_path / "single", workers=1, precision="float32", **QUIET)
+    single = json.loads((tmp_path / "single" / "simulated.json").read_text())
+    assert single["verifiable bit for bit"] == (agent == "BBKB")
 
 
 class TestChunks:
