@@ -3,6 +3,7 @@
     python -m benchmarks.bench_device                        # the card, if there is one, else NumPy
     python -m benchmarks.bench_device --device torch
     python -m benchmarks.bench_device --choices --runs 200   # equal choices, by policy
+    python -m benchmarks.bench_device --edge                 # a processor at the edge of the rule that falls back
 
 A ratio is of two times of this process, one after the other. On a processor small cases stand for the large ones.
 """
@@ -27,6 +28,7 @@ from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.many import at
 from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
+from leaderboards.api import simulate as module
 from leaderboards.api.simulate import simulate
 
 WIDTH, NOISE, LENGTHSCALE = 2.0, 0.1, 0.2
@@ -35,6 +37,11 @@ PROCESSOR = [(64, 300, 300), (16, 1_000, 300), (1, 20_000, 200)]
 LARGE = [("GP-UCB", {"width": "dmm"}, 1, 10**5, 500), ("BPE", {}, 1, 200_000, 1_000)]
 SKETCHED = [("BKB", 10**5, 1_000), ("BBKB", 10**6, 10_000)]
 FEW = [("BKB", 5_000, 100), ("BBKB", 20_000, 500)]
+EDGE = [
+    (20, 300),
+    (300, 440),
+    (2_000, 170),
+]  # arms and evaluations: small, and where `simulate` last plays side by side
 
 
 def plain(device: Device, X: np.ndarray, means: Array, noise: Array) -> Array:
@@ -155,17 +162,39 @@ def choices(device: Device, runs: int, horizon: int) -> None:
         print(f"{name:28} {runs - len(ties):4} of {runs:3}  {f'{max(ties):.1e}' if ties else '-'}", flush=True)
 
 
+def edge(runs: int) -> None:
+    """By policy, the processor time of runs one by one over that of the same runs side by side."""
+    print(f"{'policy':28}" + "".join(f"{f'{A:,} x {T}':>14}" for A, T in EDGE))
+    work = module._WORK
+    for name, agent in POLICIES.items():
+        ratios = []
+        for A, T in EDGE:
+            env, seconds_of = ("GPBandit/RKHS-v0", {"n_arms": A}), []
+            for module._WORK in (0.0, work):
+                simulate(env, agent, 2, 5, workers=1, progress=False)
+                start = time.process_time()
+                how = simulate(env, agent, runs, T, workers=1, progress=False).how
+                seconds_of.append(time.process_time() - start)
+            assert how == "side by side on numpy", how
+            ratios.append(seconds_of[0] / seconds_of[1])
+        print(f"{name:28}" + "".join(f"{ratio:14.2f}" for ratio in ratios), flush=True)
+
+
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default=None)
     parser.add_argument("--choices", action="store_true")
+    parser.add_argument("--edge", action="store_true")
     parser.add_argument("--runs", type=int, default=None)
     parser.add_argument("--horizon", type=int, default=300)
     given = parser.parse_args()
     device = Device(given.device or _best())
     card = "" if device.on_processor else f"{__import__('torch').cuda.get_device_name()}, "
     print(f"{device.name}: {card}{hardware(device)}, {os.cpu_count()} cores")
+    if given.edge:
+        edge(given.runs or 16)
+        return
     if given.choices:
         choices(device, given.runs or 200, given.horizon)
         return

@@ -1,16 +1,20 @@
 """How often `Experiment.outlook` was right in campaigns on the tasks of lab-v1: `python -m benchmarks.statements`.
 
-A campaign is `agents.Experiment` as it comes, on the candidates of a task, in plates of 8. After 24 and after 48
-evaluations it is asked for its outlook at 90 %. *S1*: the recommended candidate's true value lies in the interval.
-*S2*: no candidate is better than it by more than the gap. Tasks of one family, with noise .2 and 1, are counted
-together. `--seed` is not that of the suite, whose repetitions rank. Called as
+A campaign is `agents.Experiment` as it comes, on the candidates of a task, in plates of 8; categories are columns of
+text, as a person has them. After 24 and after 48 evaluations it is asked for its outlook at 90 %. *S1*: the recommended
+candidate's true value lies in the interval. *S2*: no candidate is better than it by more than the gap. Tasks of one
+family, with noise .2 and 1, are counted together. `--seed` is not that of the suite, whose repetitions rank. Called as
 
     python -m benchmarks.statements 20 --kept statements.csv      # goes on where the file ends
+    python -m benchmarks.statements 12 --kept widths.csv --half tuning --wider 1 1.5 1.75 2
+
+The latter is how the factor of the intervals was chosen.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,8 @@ import pandas as pd
 from scipy.stats import beta
 
 import agents
+from agents.experiment import outlook
+from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_env
 from leaderboards.play.spec import RunSpec, env_seed
 from leaderboards.play.suite import EnvironmentEntry, load_suite
@@ -26,13 +32,21 @@ from leaderboards.play.suite import EnvironmentEntry, load_suite
 AT, PLATE, LEVEL = (24, 48), 8, 0.9
 
 
-def campaign(spec: RunSpec) -> list[dict[str, float]]:
-    """What was said after 24 and 48 evaluations, and what is true."""
+def candidates(problem: Problem) -> pd.DataFrame:
+    """The arms of a problem without duplicates: numbers, and one column of text for each category that it names."""
+    named: Any = problem.notes.get("categories", ())
+    arms = np.asarray(problem.arms)
+    words = {f"c{i}": [f"level {j}" for j in arms[:, group].argmax(axis=1)] for i, group in enumerate(named)}
+    numbers = {f"x{j}": arms[:, j] for j in sorted(set(range(arms.shape[1])).difference(*named))}
+    return pd.DataFrame(numbers | words).drop_duplicates()
+
+
+def campaign(spec: RunSpec, factors: Sequence[float]) -> list[dict[str, float]]:
+    """What was said after 24 and 48 evaluations with intervals so many times as wide, and what is true."""
     env = build_env(spec.built, spec.horizon)
     env.reset(seed=env_seed(spec))
     truth: Any = env.unwrapped
-    arms = truth.problem.arms
-    frame = pd.DataFrame(arms, columns=[f"x{j}" for j in range(arms.shape[1])]).drop_duplicates()
+    frame = candidates(truth.problem)
     arm_of = frame.index.to_numpy()
     regret = np.asarray(truth.regret(arm_of))
     lab, rows = agents.Experiment(frame, seed=spec.repetition), []
@@ -44,13 +58,14 @@ def campaign(spec: RunSpec) -> list[dict[str, float]]:
     for n in range(PLATE, max(AT) + 1, PLATE):
         for point in lab.ask(PLATE):
             lab.tell(point, float(env.step(int(arm_of[place(point)]))[1]))
-        if n in AT:
+        for outlook._WIDER in factors if n in AT else ():
             said = lab.outlook(LEVEL)
             short = regret[place(said.recommended)] - regret.min()
             value = truth.best_mean - short
             rows.append(
                 {
                     "n": n,
+                    "wider": outlook._WIDER,
                     "S1": said.low <= value <= said.high,
                     "S2": short <= said.gap,
                     "width": said.high - said.low,
@@ -71,13 +86,16 @@ def limits(hits: int, n: int) -> str:
 
 def table(found: pd.DataFrame) -> str:
     """A line a family and number of evaluations, and one for each half."""
-    lines = ["| half | family | n | campaigns | S1 | S2 | median width | median gap | true |", "|" + "---|" * 9]
-    for by in (["half", "family", "n"], ["half", "n"]):
+    lines = [
+        "| half | family | n | wider | campaigns | S1 | S2 | median width | median gap | true |",
+        "|" + "---|" * 10,
+    ]
+    for by in (["half", "family", "n", "wider"], ["half", "n", "wider"]):
         for key, rows in found.groupby(by):
-            half, family, n = (key[0], key[1] if len(by) == 3 else "all", key[-1])
+            half, family, n, wider = (key[0], key[1] if len(by) == 4 else "all", *key[-2:])
             shares = [limits(int(rows[name].sum()), len(rows)) for name in ("S1", "S2")]
             medians = [f"{rows[name].median():.2f}" for name in ("width", "gap", "true gap")]
-            lines.append(f"| {' | '.join(map(str, (half, family, n, len(rows), *shares, *medians)))} |")
+            lines.append(f"| {' | '.join(map(str, (half, family, n, f'{wider:g}', len(rows), *shares, *medians)))} |")
     return "\n".join(lines)
 
 
@@ -86,10 +104,12 @@ def main() -> None:
     parser.add_argument("repetitions", type=int, nargs="?", default=20, help="campaigns a family")
     parser.add_argument("--kept", type=Path, default=Path("statements.csv"))
     parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--half", choices=["tuning", "held out"], help="by default both")
+    parser.add_argument("--wider", type=float, nargs="+", default=[outlook._WIDER], help="factors of the intervals")
     given = parser.parse_args()
     suite = load_suite("lab-v1")
     tasks: dict[str, list[EnvironmentEntry]] = {}
-    for entry in suite.environments:
+    for entry in [entry for entry in suite.environments if entry.half == (given.half or entry.half)]:
         tasks.setdefault(entry.ref.label.split(",")[0], []).append(entry)
     kept = pd.read_csv(given.kept) if given.kept.exists() else pd.DataFrame({"task": [], "repetition": []})
     done = set(zip(kept["task"], kept["repetition"], strict=True))
@@ -103,7 +123,7 @@ def main() -> None:
             spec = next(each for each in specs if each.repetition == repetition)
             same = {"half": entry.half, "family": family, "task": entry.ref.label, "repetition": repetition}
             try:
-                rows = [same | row for row in campaign(spec)]
+                rows = [same | row for row in campaign(spec, given.wider)]
             except OSError as error:
                 print(f"{entry.ref.label}: {error}", flush=True)  # its data are not here
                 continue
