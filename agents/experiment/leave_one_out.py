@@ -18,6 +18,7 @@ from agents.experiment.goals import Goal
 from agents.experiment.history import History
 from agents.experiment.region import Region
 from agents.learned.base import LearnedAgent
+from gpbandit_envs.gp.hyperparameters.likelihood import free_dim
 from gpbandit_envs.gp.leave_one_out import leave_one_out
 from gpbandit_envs.gp.regression import GPRegression
 
@@ -109,6 +110,8 @@ class Check:
         | In part | intervals that are right would hold as few outcomes in one of 100 cases, or more rarely |
         | In part | a value of a category is unseen, or its `best_cases` is above `rmse` |
         | Yes | none of these |
+
+        A category has one lengthscale where it has a kernel of its own, else one for each value.
         """
         n, inside, mean = len(self.predictions), int(self.inside.sum()), self.rmse_of_mean
         if self.points < self.fewest:
@@ -176,7 +179,11 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, choices: Regio
         len(set(groups[done].tolist())),
         sqrt(posterior.lam),
         dict(zip(coordinates, learned.hyperparameters[0].lengthscales, strict=True)),
-        max(_FEWEST, _PER_LENGTHSCALE * learned.problem.dim, learned.design_size if learned.in_initial_design else 0),
+        max(
+            _FEWEST,
+            _PER_LENGTHSCALE * free_dim(learned.problem.dim, learned.groups),
+            learned.design_size if learned.in_initial_design else 0,
+        ),
         {name: seen[name] for name in choices.parameters.categories if seen[name] < _SELDOM},
         _best_cases(posterior, X[done], choices, goal) if done.any() else {},
     )

@@ -134,7 +134,8 @@ class TestVerdict:
         assert Check("yield", predictions, 20, 1.0, {"x": 1.0}, 10).verdict.startswith(begins)
 
     @pytest.mark.parametrize(
-        ("n", "settings", "fewest"), [(9, {}, 12), (12, {}, None), (12, {"n_initial": 14}, 14), (3, {}, 12)]
+        ("n", "settings", "fewest"),
+        [(9, {}, 10), (12, {}, None), (12, {"n_initial": 14}, 14), (3, {}, 10), (9, {"categories": False}, 12)],
     )
     def test_it_waits_for_three_outcomes_a_lengthscale(
         self, n: int, settings: dict[str, Any], fewest: int | None
@@ -168,6 +169,14 @@ class TestVerdict:
         data = outcomes(15, 1.0, np.random.default_rng(0)).assign(**{"yield": 3.0})
         check = Experiment(RANGES, outcome="yield", data=data).check()
         assert check.verdict == "No: all outcomes are equal, and nothing can be learnt from them."
+
+    def test_a_category_has_one_lengthscale(self) -> None:
+        rng = np.random.default_rng(0)
+        ranges = {"x": (0, 1), "a": list("abcdefgh"), "b": list("abcdefgh"), "c": list("abcdefgh")}
+        data = pd.DataFrame({"x": rng.random(10), **{name: rng.choice(ranges[name], 10) for name in "abc"}})
+        data["outcome"] = rng.standard_normal(10)
+        for settings, fewest in (({}, 12), ({"categories": False}, 75)):
+            assert Experiment(ranges, ("MAP-BUCB", settings), data=data).check().fewest == fewest
 
     @pytest.mark.parametrize("dim", [1, 6])
     def test_noise_alone_is_rarely_believed(self, dim: int) -> None:
