@@ -67,7 +67,6 @@ PROMISES = {
     "policies/async-ts-20640": 0.5,
     "envs/step": 0.5,
     "envs/context-step": 1 / 3,
-    "envs/bpef1": 100.0,
     "learned/map-fit": 1.0,
     "learned/uhe-bo": 5.0,
     "learned/uhe-bo-map": 0.5,

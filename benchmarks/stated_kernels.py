@@ -20,13 +20,13 @@ import gymnasium as gym
 import numpy as np
 
 import gpbandit_envs  # noqa: F401 (registers the ids)
+from benchmarks.family_kernels import Donor, fit_kernel
 from gpbandit_envs.envs.recipe import fixed_table
 from gpbandit_envs.functions.base import set_apart
 from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.api.run_suite import run_suite
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.suite import Suite, load_suite, parse_suite
-from leaderboards.publish.kernels import Donor, fit_kernel
 from leaderboards.store.store import Store
 
 TABLES = (

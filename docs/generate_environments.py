@@ -27,7 +27,6 @@ from gpbandit_envs import corruption, datasets, noise
 from gpbandit_envs.envs.bandit import BanditEnv
 from gpbandit_envs.envs.entry_point import COMMON_ARGUMENTS, EntryPoint
 from gpbandit_envs.envs.recipe import composed
-from gpbandit_envs.envs.vector import BanditVectorEnv
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
 
 FOLDER = Path(__file__).parent / "environments"
@@ -257,8 +256,6 @@ def _index() -> str:
         "After each step, or [in batches, or late](../guides/batches.md). Spaces, rewards and the end of an episode of "
         "the wrappers `BatchFeedback` and `DelayedFeedback` are in the [API](../api/index.md) of "
         "`gpbandit_envs.wrappers`.\n",
-        "## Native vector environments\n",
-        _lead(BanditVectorEnv),
     ]
     return "\n".join(lines) + "\n"
 

@@ -84,7 +84,7 @@ def from_table(
             lengthscale.
         certify: Whether policies are told how near the means are to functions of bounded norm under the kernel, or the
             norms for which they are. The distances are computed once and kept with the data, which takes seconds up to
-            5,000 candidates and minutes beyond; see `gpbandit certify`.
+            5,000 candidates and minutes beyond; see `gpbandit_envs.certify`.
         name: Letters, digits, `-`, `_` and `.`; by default that of the file, or `table`.
         horizon: Number of evaluations `T` after which an episode ends.
 
@@ -280,7 +280,7 @@ def _check_unchanged(id: str, spec: EnvSpec) -> None:
 def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: int) -> gym.Env[Any, Any]:
     id, limit = f"{OWN}/{name}-v0", positive_int("horizon", horizon)
     before = gym.registry.pop(id, None)
-    gym.register(id, entry_point=entry_point, vector_entry_point=entry_point, max_episode_steps=limit, kwargs=settings)
+    gym.register(id, entry_point=entry_point, max_episode_steps=limit, kwargs=settings)
     try:
         return gym.make(id)
     except BaseException:

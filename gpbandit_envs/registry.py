@@ -214,8 +214,6 @@ def register_all() -> None:
             gym.register(
                 id=row.id,
                 entry_point=entry_point,
-                # Called with `num_envs`; without it `gymnasium.make_vec` makes them one by one.
-                vector_entry_point=None if row.group in (_CONTEXTS, _CHANGES) else entry_point,
                 max_episode_steps=row.horizon,
                 kwargs=dict(row.kwargs),
             )

@@ -197,7 +197,7 @@ def test_a_function_that_is_undefined_somewhere_has_failed_evaluations_by_choice
     assert failed[4]["failed"] is True
     assert failed[4]["oracle"]["mean"] == -1
     assert "failed" not in env.step(at(0.25))[4]
-    ours = gym.make_vec(env.spec.id, 2, vectorization_mode="vector_entry_point")
+    ours = gym.make_vec(env.spec.id, 2)
     ours.reset(seed=0)
     info = ours.step(np.array([at(0.25), at(1.0)]))[4]
     assert info["failed"].tolist() == info["_failed"].tolist() == [False, True]

@@ -32,16 +32,16 @@ class AskTell(HistoryAgent):
     def start(self, seed: int) -> Any:
         """An optimiser over the unit cube of `self.problem.dim` coordinates; all its randomness comes from the seed."""
 
-    @abstractmethod
     def ask(self, optimizer: Any) -> Any:
-        """The next candidate of an optimiser, in its own form."""
+        """The next candidate of an optimiser, in its own form; by default the first of `ask_many`."""
+        return next(iter(self.ask_many(optimizer, 1)))
 
     @abstractmethod
     def tell(self, optimizer: Any, candidate: Any, loss: float) -> None:
         """Tell an optimiser what came of a candidate."""
 
     def ask_many(self, optimizer: Any, n: int) -> Iterable[Any]:
-        """The next n candidates; by default asked for one by one."""
+        """The next n candidates; by default asked for one by one. A subclass has this, or `ask`."""
         return [self.ask(optimizer) for _ in range(n)]
 
     def drop(self, optimizer: Any, candidate: Any) -> None:

@@ -35,9 +35,6 @@ class Ax(AskTell):
         client.configure_optimization(objective="-loss")
         return client
 
-    def ask(self, optimizer: Any) -> Any:
-        return self.ask_many(optimizer, 1)[0]
-
     def ask_many(self, optimizer: Any, n: int) -> list[Any]:
         asked: list[Any] = []
         while len(asked) < n:  # it gives fewer while its first trials are not told

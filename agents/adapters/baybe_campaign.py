@@ -44,9 +44,6 @@ class BayBE(AskTell):
         )
         return _Running(campaign, arms, np.random.default_rng(seed))
 
-    def ask(self, optimizer: Any) -> Any:
-        return self.ask_many(optimizer, 1)[0]
-
     def ask_many(self, optimizer: _Running, n: int) -> list[Any]:
         import pandas as pd
 

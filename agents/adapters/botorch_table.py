@@ -34,9 +34,6 @@ class BoTorchTable(AskTell):
     def start(self, seed: int) -> Any:
         return _Told(seed)
 
-    def ask(self, optimizer: _Told) -> Any:
-        return self.ask_many(optimizer, 1)[0]
-
     def ask_many(self, optimizer: _Told, n: int) -> list[Any]:
         taken = {tuple(x) for x in (*optimizer.X, *optimizer.open)}
         left = np.array([x for x in self._all_arms if tuple(x) not in taken])

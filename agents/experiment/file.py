@@ -28,9 +28,7 @@ _SETUP = {
     *("parameters", "candidates", "log", "agent", "outcome", "minimise", "seed", "repeats", "on_failure"),
     *("horizon", "kernel", "noise_std", "prior_mean", "data"),
 }
-_SCHEMAS = (1, 2, 3)
-# 2 where there are constraints, goals or fixed values, of which 1 knows nothing; 3 with targets, two limits, and points
-# that were corrected or weighed.
+_SCHEMAS = (1, 2, 3)  # the last is written; the others have less, as neither targets nor corrections
 
 
 def write(
@@ -44,7 +42,6 @@ def write(
         OSError: if the file cannot be read or written.
     """
     given: dict[str, Any] = {"parameters": None, "candidates": None, "log": []}
-    new = not isinstance(setup["outcome"], str) or any("fixed" in event for event in events)
     if isinstance(choices, Region):
         by_name = {each.name: each for each in choices.parameters.all}
         given["parameters"] = [each.to_spec() for each in by_name.values()]
@@ -52,13 +49,13 @@ def write(
             each.to_spec() if isinstance(each, Linear) else each.to_spec(by_name) for each in choices.constraints
         ]
         if constraints:
-            given["constraints"], new = constraints, True
+            given["constraints"] = constraints
     else:
         given["candidates"] = {name: [point[name] for point in choices.points] for name in choices.names}
         given["log"] = list(choices.log)
     content = {
         "format": _FORMAT,
-        "schema": 3 if _is_newest(setup["outcome"], events) else _SCHEMAS[new],
+        "schema": _SCHEMAS[-1],
         "written_by": __version__,
         "setup": {**given, **setup},
         "events": events,
@@ -73,18 +70,6 @@ def write(
         with written_whole(path) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
     return path
-
-
-def _is_newest(outcome: Any, events: list[Event]) -> bool:
-    """Whether only the last schema has what is to be written."""
-    goals, n = outcome.values() if isinstance(outcome, dict) else (), 0
-    found = any(
-        goal[1:] and goal[1].startswith("<=") if isinstance(goal, list) else "target" in str(goal) for goal in goals
-    )
-    for event in events:
-        found = found or "correct" in event or "sd" in event or ("point" in event and event["tell"] < n)
-        n += len(event.get("ask", ())) + ("point" in event)
-    return found
 
 
 def refuse_loss(path: Path, events: list[Event]) -> None:

@@ -1,4 +1,4 @@
-"""Gymnasium entry points: build one environment, or a native vector environment, from keywords."""
+"""Gymnasium entry points: build an environment from keywords."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, overload
+from typing import Any
 
 from gpbandit_envs.envs.bandit import METADATA, BanditEnv, BoxEnv, FiniteArmEnv
 from gpbandit_envs.envs.contextual import ContextualArmEnv
 from gpbandit_envs.envs.recipe import EnvRecipe, composed
 from gpbandit_envs.envs.time_varying import TimeVaryingArmEnv
-from gpbandit_envs.envs.vector import BanditVectorEnv, BoxVectorEnv, FiniteArmVectorEnv
 from gpbandit_envs.functions.base import ArmFamily
 from gpbandit_envs.functions.time_varying import TimeVaryingArms
 
@@ -37,18 +36,16 @@ _SHARED_MEANINGS = {
 }
 """What a keyword of a recipe means where its docstring says nothing else."""
 
-_VECTOR_ARGUMENTS = ("max_episode_steps", "autoreset_mode")
-
 
 class EntryPoint:
-    """Decorator of a function that returns an `EnvRecipe`: the entry point of an id, and its vector entry point.
+    """Decorator of a function that returns an `EnvRecipe`: the entry point of an id.
 
     The keywords of the function make the recipe; those in `COMMON_ARGUMENTS` go to the environment. A recipe with
     finite arms makes a `FiniteArmEnv`, one on a box a `BoxEnv`.
 
     Gymnasium requires this form: an id is registered with a string `module:attribute`, because its spec is written as
-    JSON; what it names is called with the keywords of `gymnasium.make`, or with those of `gymnasium.make_vec` and
-    `num_envs`; and its `metadata` decides which rendering wrappers are added.
+    JSON; what it names is called with the keywords of `gymnasium.make`; and its `metadata` decides which rendering
+    wrappers are added.
 
     Args:
         recipe: Builds the recipe from keywords. Its docstring need not say what `grid`, `noise_std`, `kernel` and
@@ -82,24 +79,17 @@ class EntryPoint:
     def __deepcopy__(self, memo: dict[int, Any]) -> EntryPoint:
         return self  # `gymnasium.make` copies the spec of an id, and a recipe may hold a table
 
-    @overload
-    def __call__(self, num_envs: None = None, **kwargs: Any) -> BanditEnv: ...
-
-    @overload
-    def __call__(self, num_envs: int, **kwargs: Any) -> BanditVectorEnv: ...
-
-    def __call__(self, num_envs: int | None = None, **kwargs: Any) -> BanditEnv | BanditVectorEnv:
-        """An environment without wrappers, or `num_envs` of them in a native vector environment.
+    def __call__(self, **kwargs: Any) -> BanditEnv:
+        """An environment without wrappers.
 
         Raises:
             TypeError: for an unknown keyword; the message lists those that exist.
         """
-        settings = [*_SETTINGS, *([] if num_envs is None else _VECTOR_ARGUMENTS)]
         own: dict[str, Any] = {}
         options: dict[str, Any] = {}
         common: dict[str, Any] = {}
         for name, value in kwargs.items():
-            for known, given in ((self.parameters, own), (_OPTIONS, options), (settings, common)):
+            for known, given in ((self.parameters, own), (_OPTIONS, options), (_SETTINGS, common)):
                 if name in known:
                     given[name] = value
                     break
@@ -107,14 +97,11 @@ class EntryPoint:
                 takes = ", ".join([*self.parameters, *COMMON_ARGUMENTS])
                 raise TypeError(f"unknown argument {name!r}; it takes {takes}")
         recipe = composed(self._recipe(**own), **options)
-        on_arms = isinstance(recipe.family, ArmFamily)
-        if num_envs is not None:
-            return (FiniteArmVectorEnv if on_arms else BoxVectorEnv)(num_envs, recipe, **common)
         if isinstance(recipe.family, TimeVaryingArms):
             return TimeVaryingArmEnv(recipe, **common)
         if recipe.offers is not None:
             return ContextualArmEnv(recipe, **common)
-        return (FiniteArmEnv if on_arms else BoxEnv)(recipe, **common)
+        return (FiniteArmEnv if isinstance(recipe.family, ArmFamily) else BoxEnv)(recipe, **common)
 
 
 def _documented(docstring: str, parameters: Mapping[str, inspect.Parameter]) -> str:

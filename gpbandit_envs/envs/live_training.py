@@ -84,7 +84,6 @@ class Training(FixedBox):
     ceiling: float
     best_known: BestKnown
 
-    elementwise = True
     expensive = fails = True
 
     def __init__(self) -> None:

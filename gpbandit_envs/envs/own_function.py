@@ -46,8 +46,6 @@ class OwnFunction(FixedBox):
         failed_as: Value that counts where the function gives no number, if it may.
     """
 
-    elementwise = True
-
     def __init__(
         self,
         function: Callable[[Any], Any],

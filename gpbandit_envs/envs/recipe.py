@@ -206,15 +206,14 @@ def composed(
             `{"name": "clipping", "budget": 50.0}`; see `gpbandit_envs.corruption`. Policies are told the budget. Regret
             is that of the clean means; `info["oracle"]["corruption"]` is what was added. Finite arms only.
         initial: Evaluations of arms drawn uniformly, with replacement, that `reset` makes before the first step. The
-            problem holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only, and not
-            in the native vector form, whose environments share one problem.
+            problem holds their arms and noisy rewards; they are no steps and cost no regret. Finite arms only.
         certified: Whether a table states how near its means are to functions of bounded norm under its kernel, as the
-            kept certificate proves, and plays about their average; see `gpbandit certify`. Its knowledge is then
+            kept certificate proves, and plays about their average; see `gpbandit_envs.certify`. Its knowledge is then
             `"certified"`.
         rows: How many of the arms an episode has, drawn anew with its mean function and pinned or kept as that is: a
             number, or `{"most": 2000, "apart": 0.2}`, where `apart` is the share of the arms that no episode has. At
             most four fifths of those that can be drawn. The problem is then known from the first `reset` on. Finite
-            arms only, and not in the native vector form.
+            arms only.
         untold: Whether policies meet the task as a laboratory does: the problem states neither kernel nor norm nor
             noise, only which columns are categories, and means are about their own mean, in units of their deviation
             once they are clipped from below at their lower quartile. `noise_std` is then in that unit. Finite arms
@@ -278,8 +277,8 @@ def _certified(recipe: EnvRecipe, misspecification: Mapping[str, float] | None) 
     found = find(table_hash(*table), dict(recipe.kernel.to_spec()))
     if found is None:
         raise ValueError(
-            f"certified: no certificate of this table and the kernel {recipe.kernel} is kept; `gpbandit certify` makes "
-            "it"
+            f"certified: no certificate of this table and the kernel {recipe.kernel} is kept; gpbandit_envs.certify "
+            "makes it"
         )
     return replace(
         recipe,

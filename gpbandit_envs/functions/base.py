@@ -94,7 +94,6 @@ class BoxFamily(ABC):
         kernel: Prior on the unit cube that describes the draws; None if there is none.
         norm_bound: Bound on the RKHS norm under `kernel` that every draw obeys; None if there is none.
         fixed: Whether every draw is the same function.
-        elementwise: Whether a fixed function gives the same bits for many points at once as for each alone.
         expensive: Whether an evaluation has a computing cost of its own, such as a training run.
         fails: Whether an evaluation may give no result.
     """
@@ -105,7 +104,6 @@ class BoxFamily(ABC):
     kernel: Kernel | None
     norm_bound: float | None
     fixed: bool
-    elementwise: bool = False
     expensive: bool = False
     fails: bool = False
 

@@ -172,8 +172,6 @@ H1_FORMS: dict[str, Formula] = {
 class ClosedForm(FixedBox):
     """A fixed formula, rescaled to the unit cube; it comes without a kernel."""
 
-    elementwise = True
-
     def __init__(self, formula: Formula) -> None:
         self.low, self.high = np.array(formula.low), np.array(formula.high)
         self.dim = len(formula.low)

@@ -27,7 +27,6 @@ _COMMANDS = {
     "merge": ("results:merge", "Copy the runs of several results folders into one."),
     "submit": ("results:submit", "Pack results for another machine or for a board."),
     "add": ("results:add", "Add results that another machine has packed."),
-    "certify": ("certify:certify", "Prove how near a table is to a ball of an RKHS."),
     "verify": ("results:verify", "Play runs again and compare them."),
     "board": ("board:app", "List, make, check and pack boards."),
     "audit": ("results:audit", "Play runs again and measure bands and memory."),

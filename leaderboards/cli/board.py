@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import tempfile
 import time
@@ -17,18 +16,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.cli.errors import Commands, UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
-from leaderboards.play.suite import Suite, load_suite, suite_folder
+from leaderboards.play.suite import Suite, load_suite
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
 from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.instances import suite_optima
-from leaderboards.publish.kernels import suite_kernels
 from leaderboards.publish.make import make_board
 from leaderboards.publish.submission import (
     Submission,
@@ -108,20 +105,6 @@ def make(
     with user_errors(directory):
         suite, store, console = load_suite(name), Store(directory), Console(stderr=True)
         make_board(suite, store, workers, say, native=native, console=console)
-
-
-@app.command()
-def kernels(
-    name: Annotated[str, typer.Argument(help="Name of a suite or path of its TOML file.")],
-    output: Annotated[Path | None, typer.Option(help="The file; SUITE-kernels.json beside the suite's.")] = None,
-) -> None:
-    """Fit the kernels that a suite states on its families of tables, each on the family's other members."""
-    path = output if output is not None else suite_folder(name) / f"{Path(name).stem}-kernels.json"
-    with user_errors(path.parent):
-        content = suite_kernels(load_suite(name, kernels=False))
-        with written_whole(path) as temporary:
-            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    say(f"written to {path}")
 
 
 @app.command()

@@ -140,7 +140,7 @@ class EnvironmentEntry(_Entry):
             each repetition has one, as `{"dataset": ["cifar10", "cifar100"]}`. The values take turns in a random order
             that belongs to the task and the root seed, so that each is played equally often but for one.
         kernels: Further settings of each member, by its value as text, such as the kernel that is stated. In a suite's
-            file the name of a JSON file beside it, as `gpbandit board kernels` makes it.
+            file the name of a JSON file beside it, as that of core-v2 is.
         grid: Arguments, each with its levels, as `{"noise_std": [0.1, 1.0]}`: an environment for each combination. All
             levels of what no function depends on (`leaderboards.play.spec.OF_NO_FUNCTION`) have the same functions,
             noise variates and random numbers of agents. In a suite that is read it is of one level, with its value

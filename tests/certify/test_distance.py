@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from typer.testing import CliRunner
 
 import agents
 import gpbandit_envs
@@ -20,7 +19,6 @@ from agents.core.guarantees import guarantee_status
 from gpbandit_envs import certify as package
 from gpbandit_envs.certify import DistanceCertificate, certify, distances, find, table_hash
 from gpbandit_envs.gp import Matern
-from leaderboards.cli.app import app
 
 NORMS = (0.2, 0.5, 1.0, 2.0, 4.0)
 
@@ -186,9 +184,6 @@ class TestEnvironment:
         agent = agents.make("GP-UCB", width="dmm-slack")
         agent.reset(problem, np.random.default_rng(0))
         assert guarantee_status(agent.band_guarantee(), problem) == ""
-        assert gym.make_vec("Own/waves-v0", 2, vectorization_mode="vector_entry_point").unwrapped.problem.knowledge == (  # type: ignore[attr-defined]
-            "certified"
-        )
 
     def test_without_a_certificate_there_is_none_to_state(self, own_folder: Path) -> None:
         gpbandit_envs.from_table(FRAME, "y", name="waves")
@@ -221,9 +216,3 @@ def test_the_kept_ones_are_proven_again(path: Path) -> None:
     plain: Any = env.unwrapped
     env.reset(seed=0)
     certificate.check(plain.problem.arms, plain.mean(np.arange(certificate.n_arms)))
-
-
-def test_a_kept_certificate_is_proven_as_it_is() -> None:
-    done = CliRunner().invoke(app, ["certify", "OERPlates", "--check", "--norm", "77"])
-    assert done.exit_code != 0
-    assert "--norm: expected none beside --check" in f"{done.output} {done.exception}"

@@ -16,7 +16,6 @@ from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.bandit import BoxEnv
 from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, split, training_recipe
 from gpbandit_envs.envs.recipe import EnvRecipe
-from gpbandit_envs.envs.vector import BoxVectorEnv
 from gpbandit_envs.functions.base import FixedArms
 from gpbandit_envs.noise import GaussianNoise
 
@@ -76,25 +75,6 @@ def test_check_env_survives_failures() -> None:
     check_env(BoxEnv(fragile()), skip_render_check=True)
 
 
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_failures_in_vector_environments(mode: str) -> None:
-    """The same keys and masks as `SyncVectorEnv` gives, which leaves out what no environment said."""
-    recipe = fragile()
-    native = BoxVectorEnv(3, recipe, max_episode_steps=2, autoreset_mode=mode)
-    sync = gym.vector.SyncVectorEnv(
-        [lambda: gym.wrappers.TimeLimit(BoxEnv(recipe), 2)] * 3, autoreset_mode=gym.vector.AutoresetMode(mode)
-    )
-    native.reset(seed=[1, 2, 3]), sync.reset(seed=[1, 2, 3])
-    for actions in ([[0.1], [0.5], [0.2]], [[0.5], [0.5], [0.5]], [[0.5], [0.1], [0.1]], [[0.1], [0.1], [0.1]]):
-        one, other = native.step(np.array(actions)), sync.step(np.array(actions))
-        np.testing.assert_array_equal(one[1], other[1])
-        assert one[4].keys() == other[4].keys()
-        for key in ("failed", "_failed", "cost"):
-            if key in one[4]:
-                np.testing.assert_array_equal(one[4][key], other[4][key])
-                assert one[4][key].dtype == other[4][key].dtype
-
-
 def test_nothing_is_worked_out_twice() -> None:
     training = Fragile()
     for _ in range(3):
@@ -106,9 +86,8 @@ def test_only_boxes() -> None:
     recipe = EnvRecipe(
         family=FixedArms(np.zeros((1, 1)), np.zeros(1)), noise=GaussianNoise(0.1), kernel=None, norm_bound=None
     )
-    for build in (lambda: BoxEnv(recipe), lambda: BoxVectorEnv(2, recipe)):
-        with pytest.raises(TypeError, match="recipe: expected a family on a box, got FixedArms"):
-            build()
+    with pytest.raises(TypeError, match="recipe: expected a family on a box, got FixedArms"):
+        BoxEnv(recipe)
 
 
 def test_the_split_is_stratified_and_fixed() -> None:

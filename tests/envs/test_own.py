@@ -506,21 +506,12 @@ def test_an_object_that_changed_in_place_is_refused() -> None:
         pinned("Own/f-v0", {})
 
 
-def test_copies_pickles_and_vectors(file: Path) -> None:
+def test_copies_and_pickles(file: Path) -> None:
     box = [np.array([0.2, 0.9]), np.array([0.5, 0.5])]
     for env, actions in ((from_table(FRAME, "yield"), [0, 3]), (from_function(bowl, BOUNDS, noise_std=0.3), box)):
         expected = rewards(env, actions)
         for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
             assert rewards(twin, actions) == expected
-        assert env.spec is not None
-        native, sync = (
-            gym.make_vec(env.spec.id, num_envs=2, vectorization_mode=mode) for mode in ("vector_entry_point", "sync")
-        )
-        for each in (native, sync):
-            each.reset(seed=[3, 4])  # type: ignore[arg-type]
-        (_, one, _, _, info), (_, other, _, _, info_sync) = (each.step(np.array(actions)) for each in (native, sync))
-        np.testing.assert_array_equal(one, other)
-        assert info["oracle"].keys() == info_sync["oracle"].keys()
     local = from_function(lambda x: x[0], [(0, 1)])
     twin = pickle.loads(cloudpickle.dumps(local))
     assert rewards(twin, [np.array([0.25])]) == [0.25]

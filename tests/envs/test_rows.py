@@ -116,8 +116,6 @@ def test_what_rows_cannot_be() -> None:
         gym.make("GPBandit/TVGPSample-v0", n_arms=20, rows=5)
     with pytest.raises(ValueError, match=r"rows.*offer"):
         gym.make("GPBandit/RKHSContext-v0", rows=5)
-    with pytest.raises(ValueError, match=r"rows.*vector form.*sync"):
-        gym.make_vec("GPBandit/RKHS-v0", num_envs=2, vectorization_mode="vector_entry_point", rows=5)
 
 
 def test_drawn_functions_have_rows_too_and_the_norm_stays_that_of_the_whole() -> None:

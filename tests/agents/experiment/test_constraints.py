@@ -361,7 +361,7 @@ def test_a_mixture_is_optimised_and_its_file_holds_the_constraints(tmp_path: Pat
     assert value > outcome({"a": 0.3, "b": 0.35, "base": "NaH"}) - 0.02
     assert best["a"] + best["b"] + best["c"] == pytest.approx(1, abs=1e-12)
     path = lab.save(tmp_path / "lab.json")
-    assert json.loads(path.read_text())["schema"] == 2
+    assert json.loads(path.read_text())["schema"] == 3
     again = Experiment.load(path)
     assert isinstance(again._choices, Region)
     assert [each.text for each in again._choices.constraints] == [

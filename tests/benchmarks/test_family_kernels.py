@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import family_kernels as kernels
+from benchmarks.family_kernels import Fit, family_kernels, fit_kernel, suite_kernels
 from gpbandit_envs import datasets
 from gpbandit_envs.datasets import DataError
 from gpbandit_envs.gp import Matern
 from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.suite import SuiteError, load_suite, parse_suite, suite_folder
-from leaderboards.publish import kernels
-from leaderboards.publish.kernels import Fit, family_kernels, fit_kernel, suite_kernels
 
 LENGTHSCALES = (0.3, 2.0)
 

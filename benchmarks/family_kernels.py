@@ -10,20 +10,26 @@ The rule, for a member whose donors are the other members, or, of a family of on
 3. The member is played in units of that centre and scale, with that kernel; with the root of the nugget for a noise
    where the suite states none.
 
-Play reads the numbers from a file, six digits of each, so that an optimiser's last bits never enter a run.
+Play reads the numbers from a file, six digits of each, so that an optimiser's last bits never enter a run. Called as
+
+    python -m benchmarks.family_kernels core-v2
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs import datasets
+from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.functions.base import as_rows, set_apart
 from gpbandit_envs.gp.hyperparameters import Flat, HyperPrior, LogMarginalLikelihood, LogNormal
 from gpbandit_envs.gp.lbfgs import minimise_within
@@ -32,7 +38,7 @@ from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.registry import ENVIRONMENTS
 from leaderboards.play.build import build_env
 from leaderboards.play.spec import Ref
-from leaderboards.play.suite import EnvironmentEntry, Suite, SuiteError
+from leaderboards.play.suite import EnvironmentEntry, Suite, SuiteError, load_suite, suite_folder
 
 _QUANTILE = 0.25
 _ROWS, _ROWS_ALONE = 250, 500
@@ -164,7 +170,7 @@ def suite_kernels(suite: Suite) -> dict[str, Any]:
         raise SuiteError(f"suite {suite.name!r}: expected an environment with the key 'members', got none")
     with one_blas_thread():
         return {
-            "made_by": f"gpbandit board kernels {suite.name}",
+            "made_by": f"python -m benchmarks.family_kernels {suite.name}",
             "families": {entry.ref.label: family_kernels(entry) for entry in families},
         }
 
@@ -184,3 +190,20 @@ def _table(entry: EnvironmentEntry, argument: str, value: Any) -> Donor:
 
 def _digits(x: float) -> float:
     return float(f"{x:.{_DIGITS}g}")
+
+
+def main() -> None:
+    """Write the file of kernels of a suite, SUITE-kernels.json beside the suite's unless told otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", help="name of a suite or path of its TOML file")
+    parser.add_argument("--output", type=Path)
+    chosen = parser.parse_args()
+    path = chosen.output or suite_folder(chosen.suite) / f"{Path(chosen.suite).stem}-kernels.json"
+    content = suite_kernels(load_suite(chosen.suite, kernels=False))
+    with written_whole(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()
