@@ -187,7 +187,7 @@ def add(
     archive: Annotated[Path, typer.Argument(help="What `gpbandit submit` packed.")],
     directory: Annotated[Path, typer.Argument(help="The results folder that gets the runs.")],
 ) -> None:
-    """Add results that another machine has packed. They count as submitted until `gpbandit verify`."""
+    """Add results that another machine has packed. They count as submitted; `gpbandit verify` plays them again."""
     with user_errors(directory):
         received = exchange.add(archive, directory)
     _print_merge_result(received, directory)

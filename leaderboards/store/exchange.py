@@ -23,7 +23,6 @@ from leaderboards.play.record import Status
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import MOST_JSON, StoreError, open_json
 from leaderboards.store.origin import origin
-from leaderboards.store.provenance import Provenance
 from leaderboards.store.run_file import (
     SUBMITTED,
     SUFFIX,
@@ -61,7 +60,7 @@ class MergeResult:
 
 
 def merge(sources: Iterable[Path], target: Path) -> MergeResult:
-    """Copy the files of `sources`, shards of one suite, into `target`, with audits, provenance and the board they name.
+    """Copy the files of `sources`, shards of one suite, into `target`, with audits and the board they name.
 
     Files are named after what they hold. One of a name that is there stays, and of several records of a run one counts,
     see `leaderboards.store.store.best`.
@@ -89,15 +88,13 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
                 with written_whole(store.runs_directory / name) as temporary:
                     shutil.copyfile(source.runs_directory / name, temporary)
     store.write_cache()
-    here, ours = store.entries(), Provenance(target)
+    here = store.entries()
     new = {key for key, run in here.items() if _improves(run, before.get(key))}
     for key in new:
         (target / _audit(key)).unlink(missing_ok=True)  # of an earlier record
     for source in stores:
-        # Audit and provenance belong to one record: they are adopted only where that is the one that counts here.
-        same = [(run, here[key]) for key, run in source.entries().items() if _is_same(source, store, key)]
-        copy_audits(source.directory, target, (run.key for run, _ in same))
-        ours.adopt(Provenance(source.directory), same)
+        # An audit belongs to one record: it is adopted only where that is the one that counts here.
+        copy_audits(source.directory, target, [key for key in source.entries() if _is_same(source, store, key)])
     found = {key for source in stores for key in source.entries()}
     return MergeResult(len(new), len(found - new))
 
@@ -163,7 +160,7 @@ def _audit(key: str) -> str:
 
 
 def add(archive: Path, directory: Path) -> MergeResult:
-    """Add the runs that another machine packed; they count as submitted until they are verified, and so do audits.
+    """Add the runs that another machine packed, with their audits; they count as submitted.
 
     A run of the archive replaces one of the folder only if it is done and that one is not. Nothing of the archive is
     executed or imported, and it chooses no file name: each member is read on its own, must be listed, must match its
@@ -187,8 +184,6 @@ def add(archive: Path, directory: Path) -> MergeResult:
         for name, runs in by_file(new.values()).items():
             _put(rows_in(Path(scratch) / name, runs), store)
     if new:
-        # Read only now: a `gpbandit verify` may have marked runs meanwhile.
-        Provenance(directory).add_submitted(new, archive.name)
         store.write_cache()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
 

@@ -3,7 +3,6 @@
 DIR/suite.json         the suite as it was run
 DIR/runs/*.parquet     the runs; files there are the only truth about what has been done
 DIR/entries.cache      the entries of all runs, in one file; a cache
-DIR/provenance.json    which runs were submitted from elsewhere, and which verified
 DIR/checkpoints/       states of long runs in progress
 
 A folder that somebody published, such as a board, has a manifest in place of the first, and runs without their traces;
@@ -35,7 +34,7 @@ from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
 from leaderboards.store.intact import StoreError, open_json, read_limited, seal_json, set_aside
 from leaderboards.store.kept import KeptRun
-from leaderboards.store.provenance import Manifest, Provenance, TrustLevel, read_manifest
+from leaderboards.store.provenance import Manifest, TrustLevel, read_manifest
 from leaderboards.store.run_file import (
     SUFFIX,
     FileError,
@@ -149,15 +148,6 @@ class Store:
                 (self.runs_directory / f"{record.spec.key}{_NOT_DONE}{SUFFIX}").unlink(missing_ok=True)
         return path
 
-    def mark_verified(self, keys: Iterable[str]) -> None:
-        """Mark the records of these runs as verified: played again with equal traces.
-
-        Raises:
-            KeyError: if there is no such run.
-            OSError: if the folder cannot be read or written.
-        """
-        Provenance(self.root).add_verified([self.entry(key) for key in keys])
-
     def write_suite(self, suite: Suite) -> None:
         """Write the suite to `suite.json`, with every default written out.
 
@@ -228,9 +218,9 @@ class Store:
         return frozenset() if suite is None else frozenset(entry.ref.key for entry in suite.agents)
 
     def standings(self) -> Callable[[RunEntry], TrustLevel]:
-        """The function that says how far a record is to be trusted: by the manifest, or by `provenance.json` now."""
+        """The function that says how far a record is to be trusted: by the manifest, or by the name of its file."""
         if self.manifest is None:
-            return Provenance(self.root).standing
+            return lambda run: "submitted" if run.submitted else "local"
         files = self.manifest.files
         return lambda run: files[run.file].source.standing
 

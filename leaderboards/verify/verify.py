@@ -107,7 +107,7 @@ def verify(
     sandbox: Sandbox | None = None,
     lacking: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
-    """Play the runs `keys` again, in the empty folder `scratch`, and compare; what agrees is marked as verified.
+    """Play the runs `keys` again, in the empty folder `scratch`, and compare.
 
     Further repetitions are played where `judged` needs them.
 
@@ -136,9 +136,6 @@ def verify(
     )
     if sandbox is not None:
         verdicts = [_said_alone(verdict) for verdict in verdicts]
-    agreed = [verdict.key for verdict in verdicts if verdict.agrees]
-    if agreed:
-        store.mark_verified(agreed)
     return verdicts
 
 

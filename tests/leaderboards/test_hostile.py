@@ -492,7 +492,7 @@ def test_assets_that_are_links_are_replaced(tmp_path: Path) -> None:
     assert not any(link.is_symlink() for link in links)
 
 
-@pytest.mark.parametrize("name", ["suite.json", "provenance.json", "manifest.json", "entries.cache"])
+@pytest.mark.parametrize("name", ["suite.json", "manifest.json", "entries.cache"])
 @pytest.mark.parametrize("kind", ["nested", "device", "pipe", "long"])
 def test_json_that_never_ends_is_refused(
     tmp_path: Path,

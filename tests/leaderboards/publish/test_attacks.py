@@ -29,7 +29,6 @@ from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
 from leaderboards.store.intact import StoreError
-from leaderboards.store.provenance import Provenance
 from leaderboards.store.store import Store
 from leaderboards.verify.recompute import RECOMPUTED
 from leaderboards.verify.verify import FEWEST, verify
@@ -152,15 +151,6 @@ def test_the_checkpoint_of_another_run_is_not_used(tmp_path: Path, caplog: pytes
         run_missing([other], store, SerialExecutor())
     assert f"it is that of run {one.key}" in caplog.text
     pd.testing.assert_frame_equal(rows(store), rows(begun(tmp_path / "alone", [other])), check_exact=True)
-
-
-def test_the_provenance_of_another_folder_verifies_nothing(tmp_path: Path) -> None:
-    todo = specs(("GP-UCB",), 1)
-    theirs, ours = begun(tmp_path / "theirs", todo), begun(tmp_path / "ours", todo)
-    theirs.mark_verified([todo[0].key])
-    shutil.copy(theirs.directory / "provenance.json", ours.directory / "provenance.json")
-    entry = Store(ours.directory).entry(todo[0].key)
-    assert Provenance(ours.directory).standing(entry) == "local"
 
 
 # ---- submissions ----

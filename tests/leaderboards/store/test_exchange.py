@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import parse_suite
-from leaderboards.store import exchange
 from leaderboards.store.exchange import add, merge, pack
 from leaderboards.store.store import Store, StoreError
 from leaderboards.store.union import noted, write_note
@@ -161,29 +158,10 @@ def test_a_clock_that_is_far_off_stops_nothing(tmp_path: Path, seconds: float, m
     assert pack(store.directory, tmp_path / "x.zip") == 3
     assert add(tmp_path / "x.zip", tmp_path / "added").runs == 3
     added = Store(tmp_path / "added")
-    added.mark_verified(added.keys())
-    assert set(Store(tmp_path / "added").runs()["standing"]) == {"verified"}
     assert added.runs()["finished"].between(0, 253_402_300_799).all()
 
 
-def test_what_is_verified_while_an_archive_is_added_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
-    pack(theirs.directory, tmp_path / "x.zip")
-    marked = sorted(ours.keys())
-    put = exchange._put
-
-    def meanwhile(*arguments: Any) -> None:
-        Store(ours.directory).mark_verified(marked)
-        put(*arguments)
-
-    monkeypatch.setattr(exchange, "_put", meanwhile)
-    assert add(tmp_path / "x.zip", ours.directory).runs == 14
-    standing = ours.runs()["standing"]
-    assert standing.value_counts().to_dict() == {"submitted": 14, "verified": 4}
-    assert set(standing[marked]) == {"verified"}
-
-
-def test_packed_results_are_submitted_until_verified(tmp_path: Path) -> None:
+def test_packed_results_are_submitted_and_can_be_played_again(tmp_path: Path) -> None:
     theirs, ours = played(tmp_path / "theirs"), played(tmp_path / "ours", specs()[:4])
     assert pack(theirs.directory, tmp_path / "x.zip") == 18
     received = add(tmp_path / "x.zip", ours.directory)
@@ -194,7 +172,6 @@ def test_packed_results_are_submitted_until_verified(tmp_path: Path) -> None:
     submitted = [str(key) for key in standing.index[standing == "submitted"]]
     verdicts = list(verify(ours, submitted[:5], tmp_path / "again", SerialExecutor()))
     assert all(verdict.agrees and verdict.exact and verdict.text == "identical" for verdict in verdicts)
-    assert ours.runs()["standing"].value_counts().to_dict() == {"submitted": 9, "verified": 5, "local": 4}
 
 
 def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
@@ -275,27 +252,13 @@ def test_what_is_played_here_stands_as_local(tmp_path: Path) -> None:
     assert standings(ours.directory) == {0: ("done", "local"), 1: ("crashed", "local")}
 
 
-def test_verification_is_of_one_record(tmp_path: Path) -> None:
-    ours = Store(tmp_path / "ours")
-    add(submitted(tmp_path, run_spec(ONE)), ours.directory)
-    assert all(verdict.agrees for verdict in verify(ours, [ONE.key], tmp_path / "again", SerialExecutor()))
-    assert standings(ours.directory) == {0: ("done", "verified")}
-    again = Store(ours.directory)
-    again.path(again.entry(ONE.key)).unlink()
-    add(submitted(tmp_path, forged(ONE)), ours.directory)
-    assert standings(ours.directory) == {0: ("done", "submitted")}
-    ours.write(run_spec(ONE))
-    assert standings(ours.directory) == {0: ("done", "local")}
-
-
 def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
     archive = submitted(tmp_path, run_spec(ONE), run_spec(TWO), run_spec(THREE))
     one, other = Store(tmp_path / "one"), Store(tmp_path / "other")
     one.write(run_spec(TWO))
     for store in (one, other):
         add(archive, store.directory)
-    assert all(verdict.agrees for verdict in verify(other, [ONE.key, TWO.key], tmp_path / "x", SerialExecutor()))
-    expected = {0: ("done", "verified"), 1: ("done", "local"), 2: ("done", "submitted")}
+    expected = {0: ("done", "submitted"), 1: ("done", "local"), 2: ("done", "submitted")}
     for number, sources in enumerate([(one, other), (other, one)]):
         merge([store.directory for store in sources], tmp_path / f"all {number}")
         assert standings(tmp_path / f"all {number}") == expected
@@ -303,32 +266,6 @@ def test_merging_carries_on_where_runs_come_from(tmp_path: Path) -> None:
         assert merge([store.directory for store in sources], tmp_path / f"all {number}").runs == 0
         merge([tmp_path / f"all {number}"], tmp_path / f"copy {number}")
         assert standings(tmp_path / f"copy {number}") == expected
-    source = json.loads((tmp_path / "all 0" / "provenance.json").read_text())["submitted"]
-    assert {entry["archive"] for entry in source.values()} == {archive.name}
-
-
-@pytest.mark.parametrize(
-    "content", ["", '{"submitted": {"a', "[]", '{"verified": {"key": 1}}', '{"submitted": 3}', '{"else": {}}']
-)
-def test_a_damaged_provenance_file_is_set_aside_and_nothing_counts_as_verified(
-    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = played(tmp_path / "r", [ONE])
-    path = store.directory / "provenance.json"
-    calls: list[Callable[[], Any]] = [
-        store.runs,
-        lambda: add(submitted(tmp_path, run_spec(TWO)), store.directory),
-        lambda: merge([store.directory], tmp_path / "all"),
-    ]
-    for call in calls:
-        path.write_text(content)
-        caplog.clear()
-        call()
-        (line,) = caplog.messages
-        assert re.search(r"provenance\.json\.damaged was damaged and is set aside \(", line)
-        assert line.endswith("what it said is verified has to be verified again")
-    assert set(Store(store.directory).runs()["standing"]) == {"local", "submitted"}
-    assert (store.directory / "provenance.json.damaged").exists()
 
 
 def test_data_that_turn_out_to_be_damaged_are_not_merged(tmp_path: Path) -> None:

@@ -280,8 +280,6 @@ def test_missing_repetitions_are_played(records: list[RunRecord], tmp_path: Path
     assert found[0].level == "undecided"
     assert found[0].text.startswith(f"the same to evaluation {HORIZON - 1}, then apart; over {FEWEST} repetitions ")
     assert found[0].text.endswith("lower on record than it is here, which cannot be told here")
-    standing = store.standings()
-    assert sum(standing(run) == "verified" for run in store.entries().values()) == FEWEST - 1
 
 
 def test_what_cannot_be_judged_is_undecided(records: list[RunRecord], tmp_path: Path) -> None:
@@ -292,7 +290,6 @@ def test_what_cannot_be_judged_is_undecided(records: list[RunRecord], tmp_path: 
         f"the same to evaluation {HORIZON - 1}, then apart; that is judged from {FEWEST} or more repetitions, "
         f"and there are {FEWEST - 1}"
     )
-    assert not any(store.standings()(run) == "verified" for run in store.entries().values())
 
 
 def test_records_that_do_not_note_their_loops_are_of_another_machine(records: list[RunRecord], tmp_path: Path) -> None:
