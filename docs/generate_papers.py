@@ -14,7 +14,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS
-from leaderboards.claims.pages import VERDICTS, authors, drawn_from, horizons, markdown, played
+from leaderboards.claims.pages import VERDICTS, authors, drawn_from, horizons, markdown, played, tally
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "leaderboards" / "results"
@@ -53,7 +53,18 @@ def files() -> dict[str, str]:
         shown = [_of_paper(values, paper) for name, values in results.items() if paper in EXPERIMENTS[name].papers]
         if shown:
             made[f"{paper}.md"] = _MADE + markdown(shown, PAPERS[paper])
-    return {**made, "summary.txt": _summary(results)}
+    return {**made, "summary.txt": _summary(results), "tally.txt": _tally(results)}
+
+
+def _tally(results: dict[str, dict[str, Any]]) -> str:
+    """A table of the papers: how many claims on their own experiments, in the first reading, have which verdict."""
+    lines = [f"| paper | {' | '.join(VERDICTS)} |", "|---" * (1 + len(VERDICTS)) + "|"]
+    for paper in PAPERS:
+        claims = [claim for values in results.values() for claim in values["claims"] if claim["paper"] == paper]
+        counts = next(iter(tally(claims).values()))
+        if sum(counts):
+            lines.append(f"| {' | '.join([authors(paper), *map(str, counts)])} |")
+    return "\n".join(lines) + "\n"
 
 
 def _summary(results: dict[str, dict[str, Any]]) -> str:
