@@ -38,7 +38,7 @@ def test_only_experiments_of_the_paper_in_its_first_reading_count() -> None:
 
 
 def test_a_line_says_what_in_it_is_ours() -> None:
-    """The number, where the paper has a word; the task, or on the paper's task the comparison."""
+    """The number, where the paper has a word; the task, or on its task the comparison; the mean of what all runs have."""
     assert [str(one) for one in (at_most(0.5), within(0.1), LESS, Range(high=0.5))] == [
         "at most 0.5 (ours)",
         "-0.1 to 0.1 (ours)",
@@ -48,7 +48,11 @@ def test_a_line_says_what_in_it_is_ours() -> None:
     ours = {"scope": "ours", "estimate": 0.5}
     assert whose(ours, "bpe-f1") == " on a task of ours"
     assert whose(ours, "gpbucb-se") == " in a comparison of ours"
-    assert [whose(ours | more, "bpe-f1") for more in ({"scope": "theorem"}, {"estimate": None})] == ["", ""]
+    assert whose(ours | {"estimate": None}, "bpe-f1") == ""
+    theorem = {"scope": "theorem", "estimate": 0.5}
+    assert whose(theorem | {"name": "few-batches"}, "bpe-f1") == ", by the mean over runs"
+    assert whose(theorem | {"name": "sublinear-sum"}, "contexts") == "", "a rate is of the mean"
+    assert whose(theorem | {"name": "amm-below-theory"}, "widths") == "", "the largest over runs is judged itself"
 
 
 def test_a_folder_says_at_how_many_repetitions_its_claims_were_judged(tmp_path: Path) -> None:
