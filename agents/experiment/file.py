@@ -125,6 +125,8 @@ def read(path: Path) -> tuple[dict[str, Any], list[Event]]:
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file written by Experiment.save, got a folder")
+    if path.exists() and not path.is_file():  # which would never end
+        raise ValueError(f"{path}: expected a file written by Experiment.save, got a device or a pipe")
     content = _content(path)
     if content is None:
         raise ValueError(f"{path}: expected a file written by Experiment.save")

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -19,7 +19,7 @@ from rich.console import Console
 from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.cli.errors import Commands, UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
-from leaderboards.cli.results import UNTOLD, sandbox_of, say_screen
+from leaderboards.cli.results import UNTOLD, limits_of, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.suite import Suite, load_suite
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
@@ -33,7 +33,7 @@ from leaderboards.publish.submission import (
     faults,
     not_installed,
     open_submission,
-    refuse_known,
+    refuse_unfit,
     same_on_board,
 )
 from leaderboards.store.provenance import Report
@@ -44,7 +44,7 @@ from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
-from leaderboards.work.jobs import Limits
+from leaderboards.work.jobs import memory_limit
 
 _DIFFERS, _REFUSED = 1, 5
 _ROOT = Path(__file__).resolve().parents[2]
@@ -203,17 +203,18 @@ def add(
     Its agents also play a hold-out whose root seed is drawn now. What both find is kept with the row, beside the
     verdicts on its author's figures. Exits with 1 if the submission is refused, and with 3 where that cannot be told.
     """
-    with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+    limits = limits_of(timeout, memory)
+    with user_errors(submission), memory_limit(limits), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         found, suite = _accepted(submission, Path(scratch) / "submitted", "added")
         folder = board_folder(suite.part_of or suite.name)
-        refuse_known(found, folder)
+        refuse_unfit(found, folder)
         ask_to_run([run.spec for run in found.store.entries().values()], yes)
         sandbox = sandbox_of(found, timeout, memory)
         if not sandbox.bubblewrap:
             say("nothing is added to a board by agents that are not isolated")
             raise typer.Exit(UNTOLD)
         again, keys = Path(scratch) / "again", sorted(found.store.done_keys())
-        with closing(LocalExecutor(workers, Limits(timeout), portable=True)) as executor:
+        with closing(LocalExecutor(workers, limits, portable=True)) as executor:
             verdicts = verify_runs(found.store, keys, again, executor, sandbox, not_installed(found))
         replayed = Store(again)
         replayed.write_suite(suite)
@@ -237,7 +238,7 @@ def add(
             repetitions=repetitions,
             workers=workers,
             sandbox=sandbox,
-            limits=Limits(timeout),
+            limits=limits,
         )
         for row in played.rows:
             say(f"{'NOT' if row.worse else 'ok '} hold-out: {row}")
@@ -276,7 +277,12 @@ def holdout(
     if not (is_board or submission.exists()):
         names = ", ".join(board_names())
         raise UserError(f"{submission}: expected the folder of a submission, or one of the boards {names}")
-    with user_errors(submission), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+    limits = limits_of(timeout, memory)
+    with (
+        user_errors(submission),
+        nullcontext() if is_board else memory_limit(limits),
+        tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch,
+    ):
         play = partial(play_holdout, scratch=Path(scratch) / "holdout", repetitions=repetitions, workers=workers)
         if is_board:
             result = play(board(str(submission)), leaders=leaders)
@@ -284,7 +290,7 @@ def holdout(
             found, suite = _accepted(submission, Path(scratch) / "submitted", "played")
             ask_to_run([run.spec for run in found.store.entries().values()], yes)
             sandbox = sandbox_of(found, timeout, memory)
-            result = play(rivals_on(BOARD, suite), submission=found, sandbox=sandbox, limits=Limits(timeout))
+            result = play(rivals_on(BOARD, suite), submission=found, sandbox=sandbox, limits=limits)
     for text in result.failed:
         say(f"NOT {text}")
     for row in result.rows:

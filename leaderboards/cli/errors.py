@@ -34,7 +34,7 @@ def user_errors(directory: Path) -> Iterator[None]:
     try:
         yield
     except (SuiteError, StoreError, ExecutorError) as error:
-        raise UserError(str(error)) from None
+        raise UserError(" ".join(str(error).splitlines())) from None  # a name in it may hold lines of its own
     except UnicodeEncodeError as error:
         if error.encoding != "utf-8":
             raise  # the terminal's

@@ -37,7 +37,7 @@ from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
-from leaderboards.work.jobs import DEFAULT_LIMITS, Limits
+from leaderboards.work.jobs import DEFAULT_LIMITS, Limits, memory_limit
 
 if TYPE_CHECKING:
     from leaderboards.play.isolated import Sandbox
@@ -217,7 +217,8 @@ def verify(
     The exit code is 3 where nothing differs, but it cannot be told here: a run of a submission cannot be played, or
     its agents are not isolated, since there is no bubblewrap.
     """
-    with user_errors(directory), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
+    limits = limits_of(timeout, memory) if is_submission(directory) else DEFAULT_LIMITS
+    with user_errors(directory), memory_limit(limits), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
         submission = open_submission(directory, Path(scratch) / "submitted") if is_submission(directory) else None
         wrong = [] if submission is None else faults(submission)
         for text in wrong:
@@ -232,7 +233,6 @@ def verify(
         load_plugins()
         lacking = None if submission is None else not_installed(submission)
         sandbox = None if submission is None else sandbox_of(submission, timeout, memory)
-        limits = DEFAULT_LIMITS if submission is None else Limits(timeout)
         with closing(LocalExecutor(workers, limits, portable=played_portably(store, keys))) as executor:
             verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, sandbox, lacking)
         _print_verdicts(store, verdicts)
@@ -246,6 +246,11 @@ def verify(
     if sandbox is not None and not (sandbox.bubblewrap and all(verdict.agrees for verdict in verdicts)):
         say("whether the submission holds cannot be told here")
         raise typer.Exit(UNTOLD)
+
+
+def limits_of(timeout: float, memory: int) -> Limits:
+    """What a run of a submission may take, in seconds and MiB: its environment is of its author's choice as well."""
+    return Limits(timeout, memory << 20)
 
 
 def sandbox_of(submission: Submission, timeout: float, memory: int) -> Sandbox:

@@ -46,7 +46,9 @@ _NUMERICS = ("OPENBLAS_", "NPY_", "MKL_", "ONEDNN_", "DNNL_", "ATEN_")
 """Beginnings of variables that choose the loops of numerical libraries: the same in both processes."""
 _HOME = "/tmp/home"
 _CODE = "/code"
-_BEGIN = "import sys; sys.path += sys.argv[1:]; from leaderboards.play.isolated import serve; serve()"
+_BEGIN = "import sys; sys.path += sys.argv[2:]; from leaderboards.play.isolated import serve; serve(sys.argv[1])"
+_NOBODY = 65534
+_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID")  # with which root becomes nobody; whoever is nobody has none
 
 _LENGTH = struct.Struct(">Q")
 _LARGEST = 1 << 22  # bytes of an answer; 10,000 points in 20 dimensions take half of it
@@ -79,23 +81,32 @@ class Sandbox:
     def command(self) -> list[str]:
         """The words that start the process."""
         inside = [str(_ROOT), *site_folders()]
-        begin = [os.path.abspath(sys.executable), "-I", "-B", "-c", _BEGIN, *inside]
+        python = [os.path.abspath(sys.executable), "-I", "-B", "-c", _BEGIN]
         if not self.bubblewrap:
-            return begin + ([] if self.code is None else [str(self.code)])
-        words = [_BWRAP, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-        words += ["--proc", "/proc", "--dev", "/dev"]
+            return [*python, "", *inside] + ([] if self.code is None else [str(self.code)])
+        # A user namespace gives what this user may read to nobody else. But root in one is root for the settings of the
+        # kernel in /proc/sys, and for limits: it becomes nobody instead, see `serve`.
+        spaces = "ipc pid net uts cgroup-try" if (leaves := _can_leave_root()) else "all"
+        words = [_BWRAP, *(f"--unshare-{space}" for space in spaces.split()), "--cap-drop", "ALL"]
+        words += [word for name in _CAPABILITIES if leaves for word in ("--cap-add", name)]
+        words += ["--die-with-parent", "--new-session", "--clearenv", "--proc", "/proc", "--dev", "/dev"]
         words += ["--size", str(self.files), "--tmpfs", "/tmp", "--size", str(1 << 26), "--tmpfs", "/dev/shm"]
+        words += ["--remount-ro", "/dev"]  # of itself it has no size
         environment = [sys.prefix, sys.base_prefix, *site_folders()]
-        for path in dict.fromkeys([*_SYSTEM, *environment, *(str(_ROOT / name) for name in _OWN)]):
-            words += ["--ro-bind-try", path, path]
-        for masked in (_ROOT / name for name in _MASKED):
-            if masked.exists():
-                words += ["--tmpfs", str(masked)] if masked.is_dir() else ["--ro-bind", os.devnull, str(masked)]
+        bound = dict.fromkeys([*_SYSTEM, *environment, *(str(_ROOT / name) for name in _OWN)])
+        above = {str(folder) for path in bound for folder in Path(path).parents[:-1]}  # bubblewrap's own are root's
+        words += [word for folder in sorted(above) for word in ("--perms", "0755", "--dir", folder)]
+        words += [word for path in bound for word in ("--ro-bind-try", path, path)]
+        for masked in (Path(folder, name) for folder in dict.fromkeys(inside) for name in _MASKED):
+            if masked.is_dir():
+                words += ["--tmpfs", str(masked), "--remount-ro", str(masked)]
+            elif masked.exists():
+                words += ["--ro-bind", os.devnull, str(masked)]
         if self.code is not None and self.code.is_dir():
             words += ["--ro-bind", str(self.code), _CODE]
         for name, value in self.environment(_HOME).items():
             words += ["--setenv", name, value]
-        return [*words, "--dir", _HOME, "--remount-ro", "/", "--chdir", _HOME, *begin, _CODE]
+        return [*words, "--dir", _HOME, "--remount-ro", "/", "--chdir", _HOME, *python, "confined", *inside, _CODE]
 
     def environment(self, home: str) -> dict[str, str]:
         """The only variables that the process has."""
@@ -107,14 +118,26 @@ class Sandbox:
 _BWRAP = shutil.which("bwrap") or "bwrap"
 
 
+def _can_leave_root() -> bool:
+    """Whether this process is root where nobody is somebody else: root of a small namespace is none to the kernel."""
+    with contextlib.suppress(OSError, AttributeError):
+        ids = Path("/proc/self/uid_map").read_text().split()
+        return os.geteuid() == 0 and int(ids[0]) + int(ids[2]) > _NOBODY
+    return False
+
+
 @functools.cache
 def not_isolated() -> str | None:
-    """Why bubblewrap confines nothing here, in words; None if it does."""
+    """Why bubblewrap confines nothing here, in words; None if it does.
+
+    It is tried with the very words of a run: an older one has not all of them (0.8.0 has), and nobody may not be let
+    read an interpreter of root's. A sandbox that does not begin must not look like an agent that fails.
+    """
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
-    words = [_BWRAP, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    words = Sandbox().command()
     done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    said = " ".join(done.stderr.split())[:_LINE]
+    said = " ".join(done.stderr.split())[-_LINE:]
     return None if done.returncode == 0 else f"bubblewrap cannot be used on this system ({said})"
 
 
@@ -316,8 +339,19 @@ def _limit(memory: int, files: int, processes: int | None, seconds: int) -> None
             resource.setrlimit(number, (least, least))
 
 
-def serve() -> None:
+def _leave_root() -> None:
+    """Become nobody, for good, with the folders for temporary files to write to."""
+    for folder in ("/tmp", _HOME, "/dev/shm"):
+        os.chmod(folder, 0o1777)
+    os.setgroups([])
+    os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+    os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+
+
+def serve(confined: str = "") -> None:
     """Answer questions until there are none; what the agent prints goes to the standard error stream."""
+    if confined and _can_leave_root():
+        _leave_root()
     if sys.platform == "linux":
         import ctypes
 

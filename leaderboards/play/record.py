@@ -134,6 +134,7 @@ class RunRecord:
         )
 
 
+_MOST_STATES = 1000  # each is a column as long as the run
 _TRACED = ("means", "regrets", "batches", "policy_seconds", "stated")
 
 
@@ -190,6 +191,8 @@ class Trace:
     def _new_column(self, name: str) -> np.ndarray:
         if not isinstance(name, str) or name in TRACE_COLUMNS or name.startswith("action_"):
             raise AgentError(f"diagnostics: expected a name that is no column of every trace, got {name!r}")
+        if len(self.states) > _MOST_STATES:
+            raise AgentError(f"diagnostics: expected at most {_MOST_STATES} names in a run, got {shown(name)} as well")
         if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
             raise AgentError(
                 f"diagnostics: expected a name of 1 to {LONGEST_NAME} characters that can be seen, got {shown(name)}"

@@ -42,6 +42,7 @@ from leaderboards.play.spec import MOST_RUNS, OF_NO_FUNCTION, Ref, RunSpec, desc
 
 HOLDOUT = "holdout"
 _SUITES = Path(str(resources.files("leaderboards") / "suites"))
+_MOST_LEVELS = 10_000  # a stranger may write a short file of many; each takes some 0.1 ms
 _LONGEST = 100  # characters of a name; folders of 255 bytes have it with what is added
 _LATER = ("tuned", "members", "kernels", "half", "headline", "grid")
 
@@ -167,14 +168,17 @@ class EnvironmentEntry(_Entry):
                 raise ValueError(f"grid: expected an argument that is not among members, got {argument!r}")
             if argument in self.kwargs and self.kwargs[argument] not in values:
                 raise ValueError(f"grid: expected an argument that is not among kwargs, got {argument!r}")
-        if math.prod(map(len, self.grid.values())) > MOST_RUNS:
-            raise ValueError(f"grid: expected at most {MOST_RUNS:,} combinations of levels, got more")
         return self
+
+    @property
+    def left(self) -> dict[str, tuple[Any, ...]]:
+        """The arguments of the grid, with their levels, of which the entry has not the value of one already."""
+        return {argument: values for argument, values in self.grid.items() if argument not in self.kwargs}
 
     @property
     def levels(self) -> Iterator[EnvironmentEntry]:
         """An entry for each combination of the grid's levels; itself without a grid, or if it is one of them."""
-        left = {argument: values for argument, values in self.grid.items() if argument not in self.kwargs}
+        left = self.left
         for level in itertools.product(*left.values()):
             stated = dict(zip(left, level))
             texts = (value if isinstance(value, str) else json.dumps(value) for value in level)
@@ -276,7 +280,7 @@ class Suite(_Strict):
     repetitions: Count
     seed: Annotated[NonNegativeInt, _Whole] = 0
     feedback: _Feedback = "on_request"
-    part_of: str = ""
+    part_of: Annotated[str, AfterValidator(lambda name: name and _as_name(name))] = ""  # of a folder of boards
     source: Text = ""
     environments: tuple[EnvironmentEntry, ...] = Field(min_length=1)
     agents: tuple[AgentEntry, ...] = Field(min_length=1)
@@ -292,6 +296,8 @@ class Suite(_Strict):
     @field_validator("environments")
     @classmethod
     def _levels(cls, entries: tuple[EnvironmentEntry, ...]) -> tuple[EnvironmentEntry, ...]:
+        if sum(math.prod(map(len, entry.left.values())) for entry in entries) > _MOST_LEVELS:
+            raise ValueError(f"grid: expected at most {_MOST_LEVELS:,} combinations of levels, got more")
         return tuple(level for entry in entries for level in entry.levels)
 
     @field_validator("environments", "agents")

@@ -23,10 +23,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 import agents
 from gpbandit_envs.code_digest import is_installed
@@ -79,7 +79,13 @@ class SubmittedAgent(_Strict):
     kwargs: dict[str, Any]
     label: str
     files: dict[str, str] = Field(default_factory=dict)
-    requires: list[str] = Field(default_factory=list)
+    requires: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_-]+$")]] = []
+
+    @model_validator(mode="after")
+    def _is_one(self) -> SubmittedAgent:
+        if self.ref.label != self.label:
+            raise ValueError(f"expected a label in one line that can be seen, got {self.label!r:.80}")
+        return self
 
     @property
     def ref(self) -> Ref:
@@ -92,6 +98,13 @@ class _List(_Strict):
     suite: str
     version: str
     agents: list[SubmittedAgent]
+
+    @field_validator("agents")
+    @classmethod
+    def _differ(cls, agents: list[SubmittedAgent]) -> list[SubmittedAgent]:
+        if len({agent.ref.key for agent in agents}) < len(agents):
+            raise ValueError("expected every agent once")
+        return agents
 
 
 @dataclass(frozen=True)
@@ -327,7 +340,7 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
         listed = _List.model_validate(values)
     except FileNotFoundError:
         raise StoreError(f"{folder} holds no submission: expected the file {LIST}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         reason = first_error(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
         raise StoreError(f"{folder / LIST} is no list of a submission: {reason}") from None
     _check_code(folder / _CODE, {name: sha256 for agent in listed.agents for name, sha256 in agent.files.items()})
@@ -394,7 +407,13 @@ def faults(submission: Submission) -> list[str]:
     """What is wrong with a submission before anything is played, in words: rows without code, foreign environments."""
     found = [f"results: {text}" for text in submission.rejected]
     listed = {agent.ref.key: agent for agent in submission.agents}
-    runs = [run.spec for run in submission.store.entries().values()]
+    runs, suite = [run.spec for run in submission.store.entries().values()], submission.store.suite()
+    played = dict.fromkeys(spec.agent.key for spec in runs)
+    found += [f"{agent.label}: {LIST} lists it, and no run is its" for key, agent in listed.items() if key not in played]
+    called = [spec.agent for spec in runs] + [entry.ref for entry in (suite.agents if suite is not None else ())]
+    for key, label in dict.fromkeys((ref.key, ref.label) for ref in called):
+        if key in listed and listed[key].label != label:
+            found.append(f"{listed[key].label}: the results call it {label!r}")
     for ref in {spec.agent.key: spec.agent for spec in runs}.values():
         agent = listed.get(ref.key)
         if agent is None:
@@ -408,20 +427,24 @@ def faults(submission: Submission) -> list[str]:
     found += [f"{agent.label}: {text}" for agent in submission.agents if (text := fault(agent.label))]
     for id in sorted({spec.env.id for spec in runs if not is_own_env(spec.env.id)}):
         found.append(f"{id!r} is no environment of this project")
-    suite = submission.store.suite()
+    if any("file" in spec.built.kwargs for spec in runs):
+        found.append("an environment is a table in a file, which would be one of whoever plays it")
     if suite is None or suite.name != submission.suite:
         found.append(f"the results are not of suite {submission.suite!r}")
-    elif suite.name in suite_names():
-        # What the results call their suite is the submitter's word.
-        ours = load_suite(suite.name)
-        specs = {run.key: run.spec for run in submission.store.entries().values()}
-        whole = board_folder(suite.part_of or suite.name)
-        others = Board(whole).suite().agents if (whole / MANIFEST).is_file() else ()
+        return found
+    # What the results call their suite, and of which it is a part, is the submitter's word.
+    ours = load_suite(suite.name) if suite.name in suite_names() else None
+    if (board_folder(suite.part_of or suite.name) / MANIFEST).is_file():
+        theirs = Board(board_folder(suite.part_of or suite.name)).suite()
         for agent in submission.agents:
-            if other := looks_like(agent.label, [one.ref.label for one in others if one.ref.key != agent.ref.key]):
+            others = [one.ref.label for one in theirs.agents if one.ref.key != agent.ref.key]
+            if other := looks_like(agent.label, others):
                 found.append(f"{agent.label}: expected a label that cannot be taken for {other!r} on the board")
-        if suite.part_of != ours.part_of or not_in_suite(ours, specs):
-            found.append(f"{len(not_in_suite(ours, specs))} runs are of no task of suite {suite.name!r}")
+        ours = ours or theirs
+    if ours is not None:
+        apart = not_in_suite(ours, {spec.key: spec for spec in runs})
+        if apart or (suite.name == ours.name and suite.part_of != ours.part_of):
+            found.append(f"{len(apart)} runs are of no task of suite {ours.name!r}")
     return found
 
 
@@ -471,13 +494,22 @@ def _same(one: KeptRun, other: KeptRun) -> str | None:
     return "to more than half"
 
 
-def refuse_known(submission: Submission, folder: Path) -> None:
-    """Raise a `StoreError` if an agent of a submission is on the board in `folder` already."""
+def refuse_unfit(submission: Submission, folder: Path) -> None:
+    """Raise a `StoreError` if an agent is on the board in `folder` already, or its author chose its repetitions."""
     board = Board(folder)
     there = {entry.ref.key for entry in board.suite().agents} & {run.spec.agent.key for run in board.entries().values()}
     twice = [agent.label for agent in submission.agents if agent.ref.key in there]
     if twice:
         raise StoreError(f"{twice[0]} is on the board already, with these settings")
+    runs = [run.spec for run in submission.store.entries().values() if run.status == "done"]
+    for task in board.suite().tasks:
+        for agent in submission.agents:
+            there = {spec.repetition for spec in runs if spec.task == task.key and spec.agent.key == agent.ref.key}
+            if there and (lacking := set(range(task.repetitions)) - there):
+                raise StoreError(
+                    f"{agent.label} lacks {len(lacking)} of {task.repetitions} repetitions on {task.env.label}, which "
+                    "its author could choose: a row has all repetitions of the tasks that it plays"
+                )
 
 
 def accept(submission: Submission, folder: Path, replayed: Store, report: Report, *, by: str, code: str) -> Board:
@@ -495,7 +527,7 @@ def accept(submission: Submission, folder: Path, replayed: Store, report: Report
         StoreError: if an agent is on the board already, or was played on other tasks or instances.
         OSError: if the folder cannot be written.
     """
-    refuse_known(submission, folder)
+    refuse_unfit(submission, folder)
     board = Board(folder)
     specs = {run.key: run.spec for run in replayed.entries().values()}
     if apart := not_in_suite(board.suite(), specs):

@@ -107,6 +107,8 @@ def own_folder(folder: Path) -> Path:
 def set_aside(path: Path, reason: str) -> str:
     """Give a damaged file the ending `.damaged`, so that nothing reads it again; returns what was done, in words."""
     aside = path.with_name(path.name + ".damaged")
+    if path.parent.is_symlink():  # a stranger's folder may be one to files of this user's, which are none of ours
+        return f"{path} is damaged ({reason}), and nothing is renamed through the link {path.parent}"
     try:
         os.replace(path, aside)
     except FileNotFoundError:

@@ -158,7 +158,7 @@ def first_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}, got {first['input']!r:.80}" if where else message
+    return " ".join((f"{where}: {message}, got {first['input']!r:.80}" if where else message).splitlines())
 
 
 # ---- writing ----

@@ -160,9 +160,9 @@ def read_progress(path: Path) -> tuple[str | None, str]:
 
 
 @contextlib.contextmanager
-def _memory_limit(limits: Limits) -> Iterator[None]:
-    """A block in which this process may use so many bytes of address space beyond its present use."""
-    if limits.memory is None:
+def memory_limit(limits: Limits) -> Iterator[None]:
+    """A block in which this process may use so many bytes of address space beyond its present use, on Linux."""
+    if limits.memory is None or sys.platform != "linux":
         yield
         return
     import resource  # where there is a bound
@@ -210,7 +210,7 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
             with _same_folder(), _time_limit(job, progress):
                 if job.sandbox is None:  # then this process never loads the agent's
                     preload_modules(spec)
-            with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume, _memory_limit(job.limits):
+            with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume, memory_limit(job.limits):
                 saved = checkpoint if watch is None else None
                 record = run_spec(spec, saved, sandbox=job.sandbox, watch=watch)
         except RunTimeout as error:  # while building, or in the very moment of its end

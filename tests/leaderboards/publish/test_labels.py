@@ -30,6 +30,14 @@ ON_BOARD = ["MAP-BUCB", "GP-EI", "GP-UCB, width 2", "Uniform"]
         ("\U0001d40cine", "expected a label in its normal form"),
         ("Mine ✓", "expected letters, digits and plain punctuation"),
         ("Mine\nOther", "expected letters, digits and plain punctuation"),
+        ("\ua4df\ua4ee\ua4d1", "expected letters of Latin, Greek, Cyrillic, Chinese, Japanese or Korean"),  # Lisu
+        ("\u13b7\u13aa\u13e2", "expected letters of Latin, Greek"),  # Cherokee
+        ("\u1d0d\u1d00\u1d18", "expected letters of Latin, Greek"),  # small capitals
+        ("\u05d0\u05d1 12 (3)", "expected letters of Latin, Greek"),  # from right to left: digits and signs change places
+        ("GP\u034fEI", "expected letters, digits and plain punctuation"),  # a joiner, drawn as nothing
+        ("GP-E\u0337I", "expected letters, digits and plain punctuation"),  # a stroke through the letter before
+        ("GP-EI" + "\u0e49" * 9, "expected letters, digits and plain punctuation"),  # a tower of marks
+        ("GP\ufe0fEI", "expected letters, digits and plain punctuation"),  # a variation selector
         ("MAP-BUCB (verified)", "expected a label without 'verified', which is for boards to say"),
         ("Mine, Verified!", "expected a label without 'verified'"),
         ("", "expected a label without blanks"),
@@ -52,6 +60,8 @@ def test_honest_labels_are_taken(label: str) -> None:
         ("map bucb", "MAP-BUCB"),
         ("GP-E1", "GP-EI"),
         ("GP-El", "GP-EI"),
+        ("Un\u0131form", "Uniform"),
+        ("\u039c\u0391\u03a1-\u0392UC\u0392", "MAP-BUCB"),
         ("Unif0rrn", "Uniform"),
     ],
 )
