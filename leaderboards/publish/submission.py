@@ -406,36 +406,19 @@ def _distributed() -> frozenset[str]:
 def faults(submission: Submission) -> list[str]:
     """What is wrong with a submission before anything is played, in words: rows without code, foreign environments."""
     found = [f"results: {text}" for text in submission.rejected]
-    listed = {agent.ref.key: agent for agent in submission.agents}
     runs, suite = [run.spec for run in submission.store.entries().values()], submission.store.suite()
-    played = dict.fromkeys(spec.agent.key for spec in runs)
-    found += [f"{agent.label}: {LIST} lists it, and no run is its" for key, agent in listed.items() if key not in played]
-    called = [spec.agent for spec in runs] + [entry.ref for entry in (suite.agents if suite is not None else ())]
-    for key, label in dict.fromkeys((ref.key, ref.label) for ref in called):
-        if key in listed and listed[key].label != label:
-            found.append(f"{listed[key].label}: the results call it {label!r}")
-    for ref in {spec.agent.key: spec.agent for spec in runs}.values():
-        agent = listed.get(ref.key)
-        if agent is None:
-            found.append(
-                f"{ref.label}: row without code: {LIST} does not list the agent {ref.id!r} with these settings"
-            )
-        elif not agent.files and not agent.requires and fingerprint(ref) is None:
-            found.append(f"{ref.label}: row without code: nothing says where {ref.id!r} comes from")
-        elif agent.files and ":" in ref.id and not _has_module(agent.files, ref.id.partition(":")[0]):
-            found.append(f"{ref.label}: row without code: no file of {ref.id!r} is among the {len(agent.files)} listed")
-    found += [f"{agent.label}: {text}" for agent in submission.agents if (text := fault(agent.label))]
+    found += _misnamed(submission.agents, [spec.agent for spec in runs], suite)
     for id in sorted({spec.env.id for spec in runs if not is_own_env(spec.env.id)}):
         found.append(f"{id!r} is no environment of this project")
     if any("file" in spec.built.kwargs for spec in runs):
         found.append("an environment is a table in a file, which would be one of whoever plays it")
     if suite is None or suite.name != submission.suite:
-        found.append(f"the results are not of suite {submission.suite!r}")
-        return found
+        return [*found, f"the results are not of suite {submission.suite!r}"]
     # What the results call their suite, and of which it is a part, is the submitter's word.
     ours = load_suite(suite.name) if suite.name in suite_names() else None
-    if (board_folder(suite.part_of or suite.name) / MANIFEST).is_file():
-        theirs = Board(board_folder(suite.part_of or suite.name)).suite()
+    whole = board_folder(suite.part_of or suite.name)
+    if (whole / MANIFEST).is_file():
+        theirs = Board(whole).suite()
         for agent in submission.agents:
             others = [one.ref.label for one in theirs.agents if one.ref.key != agent.ref.key]
             if other := looks_like(agent.label, others):
@@ -446,6 +429,28 @@ def faults(submission: Submission) -> list[str]:
         if apart or (suite.name == ours.name and suite.part_of != ours.part_of):
             found.append(f"{len(apart)} runs are of no task of suite {ours.name!r}")
     return found
+
+
+def _misnamed(submitted: Iterable[SubmittedAgent], refs: Sequence[Ref], suite: Suite | None) -> Iterator[str]:
+    """What is wrong with agents: rows without code, agents without rows, labels."""
+    listed, played = {agent.ref.key: agent for agent in submitted}, {ref.key: ref for ref in refs}
+    for key, ref in played.items():
+        agent = listed.get(key)
+        if agent is None:
+            yield f"{ref.label}: row without code: {LIST} does not list the agent {ref.id!r} with these settings"
+        elif not agent.files and not agent.requires and fingerprint(ref) is None:
+            yield f"{ref.label}: row without code: nothing says where {ref.id!r} comes from"
+        elif agent.files and ":" in ref.id and not _has_module(agent.files, ref.id.partition(":")[0]):
+            yield f"{ref.label}: row without code: no file of {ref.id!r} is among the {len(agent.files)} listed"
+    for key, agent in listed.items():
+        if key not in played:
+            yield f"{agent.label}: {LIST} lists it, and no run is its"
+        if text := fault(agent.label):
+            yield f"{agent.label}: {text}"
+    called = [*refs, *(entry.ref for entry in (suite.agents if suite is not None else ()))]
+    for key, label in dict.fromkeys((ref.key, ref.label) for ref in called):
+        if key in listed and listed[key].label != label:
+            yield f"{listed[key].label}: the results call it {label!r}"
 
 
 def _has_module(files: Mapping[str, str], module: str) -> bool:

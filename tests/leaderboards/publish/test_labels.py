@@ -33,7 +33,10 @@ ON_BOARD = ["MAP-BUCB", "GP-EI", "GP-UCB, width 2", "Uniform"]
         ("\ua4df\ua4ee\ua4d1", "expected letters of Latin, Greek, Cyrillic, Chinese, Japanese or Korean"),  # Lisu
         ("\u13b7\u13aa\u13e2", "expected letters of Latin, Greek"),  # Cherokee
         ("\u1d0d\u1d00\u1d18", "expected letters of Latin, Greek"),  # small capitals
-        ("\u05d0\u05d1 12 (3)", "expected letters of Latin, Greek"),  # from right to left: digits and signs change places
+        (
+            "\u05d0\u05d1 12 (3)",
+            "expected letters of Latin, Greek",
+        ),  # from right to left: digits and signs change places
         ("GP\u034fEI", "expected letters, digits and plain punctuation"),  # a joiner, drawn as nothing
         ("GP-E\u0337I", "expected letters, digits and plain punctuation"),  # a stroke through the letter before
         ("GP-EI" + "\u0e49" * 9, "expected letters, digits and plain punctuation"),  # a tower of marks
