@@ -34,7 +34,7 @@ from leaderboards.store.store import Store
 from leaderboards.store.union import noted
 from leaderboards.verify.choose import choose, drawn
 from leaderboards.verify.screen import screen
-from leaderboards.verify.verify import NOT_HERE, Verdict, played_portably
+from leaderboards.verify.verify import NOT_HERE, NOT_TOLD, Verdict, by_loops
 from leaderboards.verify.verify import verify as verify_runs
 from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.jobs import DEFAULT_LIMITS, Limits, memory_limit
@@ -214,8 +214,8 @@ def verify(
     The exit code is 1 if a run disagrees or is undecided. Runs that cannot be played here are named; they are no
     mismatch. Of a submission the files are checked first, and nothing is played if that fails. Its agents play in a
     sandbox (bubblewrap). At the end its first choices are screened: an agent that knows the best arm is a mismatch too.
-    The exit code is 3 where nothing differs, but it cannot be told here: a run of a submission cannot be played, or
-    its agents are not isolated, since there is no bubblewrap.
+    The exit code is 3 where nothing differs, but it cannot be told here: a run parts from its record, whose loops this
+    machine has not; or a run of a submission cannot be played; or its agents are not isolated, for want of bubblewrap.
     """
     limits = limits_of(timeout, memory) if is_submission(directory) else DEFAULT_LIMITS
     with user_errors(directory), memory_limit(limits), tempfile.TemporaryDirectory(prefix="gpbandit-") as scratch:
@@ -233,8 +233,10 @@ def verify(
         load_plugins()
         lacking = None if submission is None else not_installed(submission)
         sandbox = None if submission is None else sandbox_of(submission, timeout, memory)
-        with closing(LocalExecutor(workers, limits, portable=played_portably(store, keys))) as executor:
-            verdicts = verify_runs(store, keys, Path(scratch) / "again", executor, sandbox, lacking)
+        verdicts: list[Verdict] = []
+        for n, (variables, some) in enumerate(by_loops(store, keys)):
+            with closing(LocalExecutor(workers, limits, variables=variables)) as executor:
+                verdicts += verify_runs(store, some, Path(scratch) / f"again{n}", executor, sandbox, lacking)
         _print_verdicts(store, verdicts)
         differing = any(verdict.level in ("disagrees", "undecided") for verdict in verdicts)
         if differing and submission is not None:
@@ -243,8 +245,9 @@ def verify(
         flagged = submission is not None and say_screen(store)
     if differing or flagged:
         raise typer.Exit(_DIFFERS)
-    if sandbox is not None and not (sandbox.bubblewrap and all(verdict.agrees for verdict in verdicts)):
-        say("whether the submission holds cannot be told here")
+    open_ = sandbox is not None and not (sandbox.bubblewrap and all(verdict.agrees for verdict in verdicts))
+    if open_ or any(verdict.level == NOT_TOLD for verdict in verdicts):
+        say(f"whether the {'results hold' if sandbox is None else 'submission holds'} cannot be told here")
         raise typer.Exit(UNTOLD)
 
 
@@ -275,7 +278,7 @@ def _print_verdicts(store: Store, verdicts: Sequence[Verdict]) -> None:
         say(f"{_MARKS[one.agrees]} {one.key[:8]} {agent} on {env}, repetition {repetition}: {one.text}")
     counts = Counter(verdict.level for verdict in verdicts)
     undecided = f"; {counts['undecided']} are undecided" if counts["undecided"] else ""
-    unknown = f"; {counts[NOT_HERE]} {NOT_HERE}" if counts[NOT_HERE] else ""
+    unknown = "".join(f"; {counts[level]} {level}" for level in (NOT_HERE, NOT_TOLD) if counts[level])
     say(f"{counts['identical'] + counts['agrees']} of {len(verdicts)} runs agree{undecided}{unknown}")
 
 

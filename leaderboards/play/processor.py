@@ -8,7 +8,11 @@ in the environment of a process before it loads NumPy; boards are played with th
 from __future__ import annotations
 
 import functools
+import json
+import os
 import platform
+import subprocess
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +24,16 @@ ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
 
 _CORE = "Haswell"  # OpenBLAS's loops for AVX2 and FMA
 _SIMD = "NumPy"
+_TRIAL = f"""
+import json
+import scipy.linalg
+import numpy as np
+from {__name__} import loops
+A = np.eye(200) + 1e-3 * np.add.outer(np.arange(200.0), np.arange(200.0))
+for of in (np.linalg, scipy.linalg):
+    of.cholesky(A @ A.T), of.solve(A @ A, A[0]), np.exp(A)
+print(json.dumps(loops()))
+"""
 
 
 @functools.cache
@@ -71,6 +85,31 @@ def portable_environment() -> dict[str, str]:
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_CBWR": "COMPATIBLE",
     }
+
+
+@functools.cache
+def environment_with(stated: tuple[str, ...]) -> dict[str, str] | None:
+    """Variables with which a new process computes with the loops that a record states; None if it cannot here.
+
+    It is tried: a process that says the same, word for word, has them; a processor that lacks one ends it at once.
+    """
+    if stated == loops():
+        return {}
+    if are_portable(stated):
+        tried = portable_environment()
+    else:
+        cores = {text.split()[-1] for text in stated if text.startswith("openblas ")}
+        if len(cores) != 1 or not (core := cores.pop()).isalnum():
+            return None
+        simd = {name for text in stated if text.startswith(f"{_SIMD} ") for name in text.split()}
+        left_out = [name for name in _extensions("found", "not found") if name not in simd]
+        tried = {"OPENBLAS_CORETYPE": core, "NPY_DISABLE_CPU_FEATURES": " ".join(left_out)}
+    words = [sys.executable, "-P", "-c", _TRIAL]
+    where = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        words, env=os.environ | tried | {"PYTHONPATH": where}, capture_output=True, text=True, check=False
+    )
+    return tried if done.returncode == 0 and json.loads(done.stdout) == list(stated) else None
 
 
 def _extensions(*kinds: str) -> list[str]:

@@ -4,6 +4,7 @@
 - agrees: computed with others, as on another machine. Every number is within `TOLERANCE`; or the traces part at a
   choice of the agent, where rounding breaks a tie, and the means of `SETTLED` over `FEWEST` or more repetitions are the
   same within `MARGIN`, and no regret is lower on record than it is here.
+- cannot be told here: the traces part and do not agree, and this machine has not the loops that the record states.
 - undecided: the traces part, and there are fewer repetitions than that, or a mean differs by more, but not all
   repetitions in one direction; those that part at one tie, as of a policy that chooses without feedback, count as one.
 - disagrees: anything else.
@@ -31,7 +32,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from leaderboards.play.build import build_agent, build_env, is_own_env, missing_extra, not_here
-from leaderboards.play.processor import are_portable
+from leaderboards.play.processor import environment_with
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import CLOCK
@@ -63,10 +64,11 @@ SETTLED = ("cumulative_regret", "simple_regret", "inference_regret", "batches")
 """What is judged after traces have parted: values at the horizon, by their names among the metrics."""
 
 NOT_HERE: Literal["cannot be played here"] = "cannot be played here"
+NOT_TOLD: Literal["cannot be told here"] = "cannot be told here"
 
 _BY_HAND = "it was played with an object or a class of a Python session, which no spec can rebuild"
 
-Level = Literal["identical", "agrees", "undecided", "disagrees", "cannot be played here"]
+Level = Literal["identical", "agrees", "undecided", "disagrees", "cannot be played here", "cannot be told here"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Verdict:
         tie: Where they part: the evaluation, and the cumulative regret after it in the record and in the new trace.
             Repetitions that choose alike until then, as those of a policy whose choices follow from no feedback, have
             it in common.
+        lacks: The loops that the record states, where this machine has not these; "" where it has, or none are stated.
     """
 
     key: str
@@ -92,11 +95,12 @@ class Verdict:
     finals: tuple[Mapping[str, float], Mapping[str, float]] | None = None
     parted: bool = False
     tie: tuple[float, ...] | None = None
+    lacks: str = ""
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the run is what its record says; None if that is undecided, or it cannot be played here."""
-        return None if self.level in (NOT_HERE, "undecided") else self.level != "disagrees"
+        """Whether the run is what its record says; None if that is undecided, or cannot be played or told here."""
+        return None if self.level in (NOT_HERE, NOT_TOLD, "undecided") else self.level != "disagrees"
 
 
 def verify(
@@ -208,10 +212,17 @@ def _said_alone(verdict: Verdict) -> Verdict:
     return verdict if verdict.level in ("identical", NOT_HERE) else replace(verdict, text=f"{verdict.text}; {alone}")
 
 
-def played_portably(store: Store, keys: Iterable[str]) -> bool:
-    """Whether all these runs were computed with loops that every x86-64-v3 processor has: they are played again so."""
-    stated = [store.entry(key).origin.machine.loops for key in keys]
-    return bool(stated) and all(loops is not None and are_portable(loops) for loops in stated)
+def by_loops(store: Store, keys: Iterable[str]) -> list[tuple[dict[str, str], list[str]]]:
+    """Runs that are to be played with the same loops, each with the variables of a process that has them.
+
+    They are the loops that the records state, where this machine has them, and its own elsewhere.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for key in keys:
+        stated = store.entry(key).origin.machine.loops
+        variables = None if stated is None else environment_with(tuple(stated))
+        groups.setdefault(tuple((variables or {}).items()), []).append(key)
+    return [(dict(variables), found) for variables, found in groups.items()]
 
 
 def judged(
@@ -262,10 +273,13 @@ def settled(verdicts: Iterable[Verdict], pairs: Mapping[str, str]) -> list[Verdi
 
 
 def _settle(verdict: Verdict, repetitions: Sequence[Verdict]) -> Verdict:
+    open_: Level = NOT_TOLD if verdict.lacks else "undecided"
     n = len(repetitions)
+    if verdict.lacks:
+        verdict = replace(verdict, text=f"{verdict.text}, here without its loops ({verdict.lacks})")
     if n < FEWEST:
         text = f"{verdict.text}; that is judged from {FEWEST} or more repetitions, and there are {n}"
-        return replace(verdict, level="undecided", text=text)
+        return replace(verdict, level=open_, text=text)
     finals = [one.finals for one in repetitions if one.finals is not None]
     records, anew = ({name: np.array([run[name] for run in runs]) for name in SETTLED} for runs in zip(*finals))
     shares = {name: _share(float(records[name].mean()), float(anew[name].mean())) for name in SETTLED}
@@ -280,12 +294,12 @@ def _settle(verdict: Verdict, repetitions: Sequence[Verdict]) -> Verdict:
         if not better:
             return replace(verdict, text=text)
         lower = f"{better[0].replace('_', ' ')} is {shares[better[0]]:.1%} lower on record than it is here"
-        return replace(verdict, level="undecided", text=f"{text}; {lower}, which cannot be told here")
+        return replace(verdict, level=open_, text=f"{text}; {lower}, which cannot be told here")
     apart = [name for name in SETTLED if not shares[name] <= MARGIN]
     ties = _ties(repetitions)
     if any(_one_sided(*(np.array([of[name][tie].mean() for tie in ties]) for of in (records, anew))) for name in apart):
         return replace(verdict, level="disagrees", text=text)
-    return replace(verdict, level="undecided", text=f"{text}, which may be chance")
+    return replace(verdict, level=open_, text=f"{text}, which may be chance")
 
 
 def _ties(repetitions: Sequence[Verdict]) -> list[list[int]]:
@@ -436,7 +450,9 @@ def _judge(store: Store, again: Store, before: RunEntry, now: RunEntry) -> Verdi
         )
     finals = (_finals(one), _finals(other)) if len(one) else None
     tie = None if row is None else (row, *(float(_regret(trace)[: row + 1].sum()) for trace in (one, other)))
-    return Verdict(key, "identical" if identical else "agrees", exact, text, finals, row is not None, tie)
+    stated = before.origin.machine.loops
+    lacks = "; ".join(stated) if stated is not None and stated != now.origin.machine.loops else ""
+    return Verdict(key, "identical" if identical else "agrees", exact, text, finals, row is not None, tie, lacks)
 
 
 def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -105,12 +105,20 @@ class LocalExecutor(Executor):
         limits: What each run may use.
         portable: Whether they compute with loops that every x86-64-v3 processor has, as boards are played, see
             `leaderboards.play.processor`.
+        variables: Further variables that they start with, such as those of other loops.
     """
 
-    def __init__(self, workers: int, limits: Limits = DEFAULT_LIMITS, *, portable: bool = False) -> None:
+    def __init__(
+        self,
+        workers: int,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        portable: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.workers = as_count("workers", workers)
         self.limits = limits
-        self._portable = portable
+        self._variables = (portable_environment() if portable else {}) | dict(variables or {})
         self._idle: list[Any] = []
         self._running: dict[Future[list[RunRecord]], tuple[Any, Job]] = {}
 
@@ -118,7 +126,7 @@ class LocalExecutor(Executor):
         from loky.process_executor import BrokenProcessPool, ShutdownExecutorError
 
         while True:
-            pool = self._idle.pop() if self._idle else process_pool(1, self._portable)
+            pool = self._idle.pop() if self._idle else process_pool(1, self._variables)
             try:
                 self._running[_submitted(pool, play_job, job)] = (pool, job)
                 return
@@ -225,8 +233,8 @@ def _safe_path() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def process_pool(workers: int, portable: bool = False) -> Any:
-    """A loky pool whose workers use one BLAS thread and end with this process; for `portable` see `LocalExecutor`."""
+def process_pool(workers: int, variables: Mapping[str, str] | None = None) -> Any:
+    """A loky pool whose workers use one BLAS thread, start with these variables too, and end with this process."""
     from loky import ProcessPoolExecutor
 
     with _safe_path():
@@ -236,7 +244,7 @@ def process_pool(workers: int, portable: bool = False) -> Any:
         timeout=None,
         initializer=_init_worker,
         initargs=(os.getpid(),),
-        env=ONE_THREAD | _SAFE_PATH | (portable_environment() if portable else {}),
+        env=ONE_THREAD | _SAFE_PATH | dict(variables or {}),
     )
 
 

@@ -17,14 +17,24 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from agents import Actions, Capabilities, Pending
+from agents import Actions, Capabilities, Experiment, Pending
 from agents.core.finite import FiniteArmAgent
+from leaderboards.cli.app import execute
+from leaderboards.cli.errors import UserError
 from leaderboards.play.build import build_agent
 from leaderboards.play.isolated import Sandbox
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.play.suite import SuiteError, parse_suite
 from leaderboards.publish.boards import Board
-from leaderboards.publish.submission import LIST, open_submission
+from leaderboards.publish.submission import (
+    LIST,
+    Submission,
+    SubmittedAgent,
+    faults,
+    open_submission,
+    refuse_unfit,
+)
 from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack
@@ -210,6 +220,138 @@ def test_what_is_no_file_of_a_submission_is_refused_in_one_line(tmp_path: Path, 
     assert "token" not in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
     assert Path(name).name in str(refused.value) or "code" in str(refused.value)
+
+
+FORGED = "3 of 3 runs agree"
+
+
+def uniform(**changed: Any) -> dict[str, Any]:
+    return {"id": "Uniform", "kwargs": {}, "label": "Uniform", "files": {}, "requires": [], **changed}
+
+
+@pytest.mark.parametrize(
+    ("agents", "message"),
+    [
+        ([uniform(label=f"x\n{FORGED}")], "expected a label in one line that can be seen"),
+        ([uniform(label="\x1b[2K\x1b[1Aok  screen")], "expected a label in one line that can be seen"),
+        ([uniform(label="GP-UCB, width 2")], "GP-UCB, width 2: the results call it 'Uniform'"),
+        (
+            [uniform(), uniform(id="GP-UCB", label="GP-UCB, width 3")],
+            "GP-UCB, width 3: submission.json lists it, and no",
+        ),
+        ([uniform(), uniform(label="Uniform too")], "expected every agent once"),
+        ([uniform(kwargs={"a": float("nan")})], "kwargs: expected finite numbers"),
+        ([uniform(kwargs={"a": "\ud800"})], "kwargs: expected text without lone surrogates"),
+        ([uniform(requires=["--index-url=https://example.org x"])], "agents.0.requires.0: String should match pattern"),
+        ([uniform(requires=["x @ https://example.org/x.whl"])], "agents.0.requires.0: String should match pattern"),
+        ([uniform(requires=["git+https://example.org/x"])], "agents.0.requires.0: String should match pattern"),
+        ([uniform(requires=[f"x==1\n{FORGED}"])], "agents.0.requires.0: String should match pattern"),
+        ([uniform(**{f"x\n{FORGED}\n": 1})], "Extra inputs are not permitted"),
+        ("[" * 100_000 + "]" * 100_000, "RecursionError"),
+    ],
+    ids=lambda value: None if isinstance(value, list) else value[:20],
+)
+def test_a_list_that_lies_is_refused_in_one_line(
+    tmp_path: Path, agents: Any, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is played, no line is forged, and nothing that it holds can be taken for an option of pip."""
+    made = submission(tmp_path)
+    text = json.loads((made / LIST).read_text())
+    text = json.dumps({**text, "agents": "AGENTS"}).replace(
+        '"AGENTS"', agents if isinstance(agents, str) else json.dumps(agents)
+    )
+    (made / LIST).write_text(text)
+    try:
+        assert execute(["verify", str(made), "--yes"]) == 1
+        said = capsys.readouterr().out
+    except UserError as error:
+        said = str(error)
+        assert len(said.splitlines()) == 1
+    assert message in said
+    assert FORGED not in said.splitlines()
+    assert "screen" not in said.partition("ok  screen")[0]
+
+
+def test_the_name_of_a_file_forges_no_line(tmp_path: Path) -> None:
+    made = submission(tmp_path)
+    (made / "code" / f"x\n{FORGED}\ny.txt").write_text("")
+    with pytest.raises(UserError, match=r"y\.txt: expected only files that submission\.json lists") as refused:
+        execute(["verify", str(made), "--yes"])
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def resent(made: Path, directory: Path, suite: dict[str, Any], *records: Any) -> Path:
+    """A submission of other results, its list that of an agent of this project."""
+    store = Store(directory)
+    store.write_suite(small_suite().model_copy(update=suite))
+    store.write(*records)
+    pack(directory, made / "results.zip")
+    listed = {"schema": 1, "suite": store.suite().name, "version": "0", "agents": [uniform()]}  # type: ignore[union-attr]
+    (made / LIST).write_text(json.dumps(listed))
+    return made
+
+
+def test_a_table_in_a_file_of_whoever_plays_it_is_refused(tmp_path: Path) -> None:
+    """Its columns would be read, quoted, and given to the agent."""
+    (tmp_path / "salaries.csv").write_text("x,y\n1,2\n")
+    env = Ref("GPBandit/Table-v0", {"file": str(tmp_path / "salaries.csv"), "target": "y"})
+    made = resent(submission(tmp_path), tmp_path / "other", {}, record(env, Ref("Uniform"), 0, 3))
+    (*_, found) = faults(open_submission(made, tmp_path / "opened"))
+    assert found == "an environment is a table in a file, which would be one of whoever plays it"
+
+
+def test_a_suite_is_no_path_to_a_board_of_its_own(tmp_path: Path) -> None:
+    """`board add` would open that, and write there."""
+    values = small_suite().model_dump(mode="json") | {"part_of": str(tmp_path / "boards" / "mine")}
+    with pytest.raises(SuiteError, match=r"part_of.*expected at most 100 letters"):
+        parse_suite(values)
+
+
+def test_a_part_of_a_board_is_held_to_its_tasks_and_labels(own: Board, tmp_path: Path) -> None:
+    """By the name of a suite that the package does not have neither was looked at."""
+    agent = Ref("EpsGreedy", {"epsilon": 0.3}, "GP UCB width 2")
+    made = submission(tmp_path)
+    resent(made, tmp_path / "other", {"name": "easy", "part_of": "small"}, record(ARMS, agent, 0, 3))
+    listed = json.loads((made / LIST).read_text())
+    values = uniform(id="EpsGreedy", kwargs={"epsilon": 0.3}, label="GP UCB width 2")
+    (made / LIST).write_text(json.dumps({**listed, "agents": [values]}))
+    assert faults(open_submission(made, tmp_path / "opened")) == [
+        "GP UCB width 2: expected a label that cannot be taken for 'GP-UCB, width 2' on the board",
+        "1 runs are of no task of suite 'small'",
+    ]
+
+
+def test_the_luckiest_repetitions_are_no_row(own: Board, tmp_path: Path) -> None:
+    """Each would be played again and agree, and the hold-out would have as few."""
+    agent = SubmittedAgent(id="EpsGreedy", kwargs={"epsilon": 0.3}, label="lucky")
+    (spec, *_) = small_suite().specs()
+    lucky = Store(tmp_path / "r")
+    lucky.write(*(record(spec.env, agent.ref, r, spec.horizon) for r in (1, 3, 4)))
+    made = Submission(tmp_path, "small", (agent,), lucky, ())
+    lacking = "lucky lacks 3 of 6 repetitions on d = 1, which its author could choose"
+    with pytest.raises(StoreError, match=lacking):
+        refuse_unfit(made, own.directory)
+
+
+def test_nothing_is_renamed_through_a_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A stranger's `runs` may be a link to tables of whoever opens the folder, which are no results."""
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    pd.DataFrame({"a": [1]}).to_parquet(tables / "mine.parquet")
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / "runs").symlink_to(tables)
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert not Store(tmp_path / "stranger").entries()
+    assert [path.name for path in tables.iterdir()] == ["mine.parquet"]
+    assert "nothing is renamed through the link" in caplog.text
+
+
+def test_an_experiment_that_is_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lab.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    for name in ("lab.json", "zero.json"):
+        with pytest.raises(ValueError, match=rf"{name}: expected a file written by Experiment\.save, got a device or"):
+            Experiment.load(tmp_path / name)
 
 
 def test_code_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

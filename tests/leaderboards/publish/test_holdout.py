@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import secrets
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from leaderboards.cli.app import execute
 from leaderboards.cli.errors import UserError
+from leaderboards.play.isolated import not_isolated
 from leaderboards.publish.boards import Board
 from leaderboards.publish.holdout import LEVEL, worse
 from leaderboards.store.store import Store
@@ -54,6 +56,24 @@ class Redraws(Learns):
         if self.best is None or self.n_pulls == 0:  # the first choice is no sign
             return np.array([self.rng.integers(self.problem.n_arms)])
         return np.array([self.best])
+"""
+
+
+SPY = """
+import os
+import sys
+from pathlib import Path
+
+found = []
+for folder in (Path("/tmp"), Path.home(), {folder!r} and Path({folder!r})):
+    found += [path for path in folder.rglob("*") if path.suffix in (".parquet", ".zip") or path.name == "suite.json"]
+for name in ("mem", "environ", "maps"):
+    try:
+        with open(f"/proc/{{os.getppid()}}/{{name}}", "rb") as file:
+            found += [name] if b"gpbandit" in file.read(1 << 16) else []
+    except OSError:
+        pass
+print(f"found {{len(found)}}", *found[:3], file=sys.stderr)
 """
 
 
@@ -109,6 +129,38 @@ def test_an_agent_that_draws_public_instances_again_is_found_by_others(
     assert lines[-1].startswith(f"the root seed was {drawn[0]};")
     assert said.count(str(drawn[0])) == 1
     assert drawn[0].bit_length() > 64
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not_isolated() is not None, reason=str(not_isolated()))
+def test_a_spy_among_the_files_finds_no_hold_out(
+    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Under the name of a third-party module it is refused, and by a name of its own it finds nothing.
+
+    Both would have run before anything confined them: nine of ten instances were known then, and p was .22.
+    """
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # where the hold-out is, while it is played
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "spy_of_holdouts.py").write_text(SPY.format(folder=str(tmp_path)))
+    monkeypatch.setattr(f"{__name__}.AGENTS", f"import spy_of_holdouts\n{AGENTS}")
+    submitted(tmp_path, monkeypatch, "Redraws")
+    beside = capfd.readouterr().err
+    assert "found 0" not in beside, "where nothing confines it, it finds the results"
+    seeds(monkeypatch)
+    assert execute(["board", "holdout", "sub", "--yes", "--workers", "2", "--repetitions", "4"]) == 1
+    said = capfd.readouterr()
+    found = [line for line in said.err.splitlines() if "Redraws prints: found" in line]
+    assert len(found) == 8, "one of each run"
+    assert {line.partition("prints: ")[2] for line in found} == {"found 0"}
+    row = said.out.splitlines()[0]
+    assert row.startswith("NOT Redraws: ")
+    assert float(row.partition("p = ")[2].partition(":")[0]) < LEVEL
+    listed = tmp_path / "sub" / "submission.json"
+    (tmp_path / "sub" / "code" / "spy_of_holdouts.py").rename(tmp_path / "sub" / "code" / "threadpoolctl.py")
+    listed.write_text(listed.read_text().replace("spy_of_holdouts.py", "threadpoolctl.py"))
+    with pytest.raises(UserError, match=r"code/threadpoolctl\.py: expected a module of a name of its own, got 'thread"):
+        execute(["board", "holdout", "sub", "--yes"])
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -17,24 +18,25 @@ from agents.core.finite import FiniteArmAgent
 
 
 class Attack(FiniteArmAgent):
-    """Pulls arms in turn, and attacks at its first choice."""
+    """Pulls arms in turn, and attacks at its first choice: in every kind that `kind` names."""
 
     capabilities = Capabilities(frozenset({"finite"}))
 
     def __init__(self, kind: str, outside: str) -> None:
-        self.kind, self.outside = kind, Path(outside)
-        self.reached = 0.0
+        self.kinds, self.outside = kind.split(), Path(outside)
+        self.reached = dict.fromkeys(self.kinds, 0.0)
 
     def select(self, n: int, pending: Pending) -> Actions:
         if self.n_pulls == 0:
-            try:
-                self.reached = float(bool(getattr(self, f"_{self.kind}")()))
-            except OSError:
-                self.reached = 0.0
+            for kind in self.kinds:
+                with contextlib.suppress(OSError):
+                    self.reached[kind] = float(bool(getattr(self, f"_{kind}")()))
         return np.array([self.n_pulls % self.problem.n_arms])
 
     def diagnostics(self) -> dict[str, float]:
-        return {"reached": self.reached}
+        if "columns" in self.kinds:  # a column as long as the run for each name
+            return {f"{self.n_pulls} {i}": 0.0 for i in range(900)}
+        return self.reached
 
     # Contained: each returns whether it got at something.
 
@@ -97,6 +99,64 @@ class Attack(FiniteArmAgent):
             return False
         return True
 
+    def _kernel(self) -> bool:
+        """A setting of the kernel for all, such as which program is run as root for a process that dies."""
+        os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
+        return True
+
+    def _devices(self) -> bool:
+        """Memory of the machine without a bound, as files beside the devices."""
+        (Path("/dev") / "planted").write_text("")
+        (Path("/dev") / "planted").unlink()
+        return True
+
+    def _capabilities(self) -> bool:
+        """What root may, or whoever is taken for root."""
+        status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+        return bool(int(status["CapEff"], 16) or not int(status["NoNewPrivs"]))
+
+    def _unmounts(self) -> bool:
+        """What is masked, as it is and as root of a namespace of its own; the child alone moves there."""
+        import ctypes
+
+        import leaderboards
+
+        boards = Path(str(leaderboards.__file__)).parent / "boards"
+        libc = ctypes.CDLL(None)
+        if (child := os.fork()) == 0:
+            for namespaces in (0, 0x10000000 | 0x20000):  # CLONE_NEWUSER, CLONE_NEWNS
+                libc.unshare(namespaces)
+                libc.umount2(os.fsencode(boards), 2)
+                libc.mount(None, os.fsencode(boards.parent), None, 32, None)  # MS_REMOUNT
+            found = os.access(boards, os.R_OK) and (any(boards.iterdir()) or os.access(boards.parent, os.W_OK))
+            os._exit(int(found))
+        return os.waitpid(child, 0)[1] != 0
+
+    def _descriptors(self) -> bool:
+        """What the process that asks has open: files, sockets, its terminal."""
+        told = [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_open(name)]
+        return any(not name.startswith(("pipe:", "/dev/null", "/proc/")) for name in told)
+
+    def _variables(self) -> bool:
+        """The variables with which the sandbox was begun."""
+        return b"GPBANDIT_SECRET" in Path("/proc/1/environ").read_bytes()
+
+    def _columns(self) -> bool:
+        return False
+
+    def _two_answers(self) -> bool:
+        """An answer to what nobody has asked yet: those that follow come a question late."""
+        return _answer(b'{"found": null}')
+
+    def _other_types(self) -> bool:
+        return _answer(b'{"found": {"array": "AAAAAAAA+H8AAAAAAADwfw==", "type": "<f8", "shape": [2, -1, 1]}}')
+
+    def _no_number(self) -> bool:
+        return _answer(b'{"found": [NaN, Infinity, true, "1"]}')
+
+    def _raised_lists(self) -> bool:
+        return _answer(b'{"raised": ' + b"[" * 900 + b"]" * 900 + b"}")
+
     def _daemons(self) -> bool:
         for _ in range(20):
             subprocess.Popen(["/bin/sleep", "987654"], start_new_session=True)
@@ -132,6 +192,10 @@ class Attack(FiniteArmAgent):
 
     def _huge_number(self) -> bool:
         return _answer(b'{"found": ' + b"9" * 100_000 + b"}")
+
+
+def _is_open(name: str) -> bool:
+    return Path(f"/proc/self/fd/{name}").is_symlink()
 
 
 def _answers() -> int:

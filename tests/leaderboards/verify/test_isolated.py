@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from leaderboards.play import isolated
 from leaderboards.play.isolated import IsolatedAgent, Sandbox, _decoded, _encoded, not_isolated
 from leaderboards.play.record import TRACE_COLUMNS, RunRecord
 from leaderboards.play.run import run_spec
@@ -102,7 +103,10 @@ def test_honest_agents_of_odd_habits_play_the_same(
 
 # ---- attacks: each of `attackers.Attack` succeeded once ----
 
-CONTAINED = ("reads", "writes", "environment", "network", "processes", "terminal", "boards", "own_record", "raises")
+CONTAINED = (
+    "reads writes environment network processes terminal boards own_record raises "
+    "devices capabilities descriptors variables unmounts kernel"
+)
 
 
 def attack(kind: str, code: Path, outside: Path, sandbox: Sandbox | None) -> RunRecord:
@@ -112,18 +116,23 @@ def attack(kind: str, code: Path, outside: Path, sandbox: Sandbox | None) -> Run
 
 @pytest.mark.slow
 @confined
-@pytest.mark.parametrize("kind", CONTAINED)
+@pytest.mark.parametrize("leaves", [True, False], ids=["as root", "as another"])
 def test_what_an_attack_reaches_beside_the_environment_it_does_not_in_the_sandbox(
-    kind: str, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    leaves: bool, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Root becomes nobody; whoever is not root is in a user namespace, where the kernel takes only root for root."""
+    if leaves != isolated._can_leave_root() and leaves:
+        pytest.skip("this user is not root")
+    kinds = CONTAINED if leaves or os.geteuid() else CONTAINED.removesuffix(" kernel")
+    monkeypatch.setattr(isolated, "_can_leave_root", lambda: leaves)
     monkeypatch.setenv("GPBANDIT_SECRET", "token")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "results.zip").write_text("the seed")
     shutil.copy(outside / "results.zip", code.parent)
-    record = attack(kind, code, outside, Sandbox(code))
+    record = attack(kinds, code, outside, Sandbox(code))
     assert record.status == "done", record.error
-    assert record.trace["reached"].max() == 0.0
+    assert record.trace[kinds.split()].max().to_dict() == dict.fromkeys(kinds.split(), 0.0)
     assert sorted(path.name for path in outside.iterdir()) == ["results.zip"]
 
 
@@ -136,7 +145,7 @@ def test_nothing_that_it_can_reach_tells_the_function(code: Path, tmp_path: Path
     assert record.status == "done", record.error
     names = [name for name in record.trace.columns if name not in TRACE_COLUMNS]
     assert len(names) == 10
-    # Its parent is the process with which bubblewrap holds the sandbox, and which is in it.
+    # Its parent is the process with which bubblewrap holds the sandbox, and which is in it; root's is closed to nobody.
     told = sorted(set(names) - {"memory", "descriptors"})
     assert record.trace[told].max().to_dict() == dict.fromkeys(told, 0.0)
     assert (tmp_path / "file").read_text() == "the seed"
@@ -153,6 +162,11 @@ LIMITED = {
     "long_name": "its answer is none of an agent: ValueError: expected names",
     "no_answer": "its process ended with code",
     "huge_number": "its answer is none of an agent: ValueError: ",
+    "columns": "agent: diagnostics: expected at most 1000 names in a run, got '2 ",
+    "two_answers": "agent: select: expected an integer array of shape (n,), got NoneType",
+    "other_types": "its answer is none of an agent: ValueError: cannot reshape",
+    "no_number": "agent: select:",
+    "raised_lists": "RecursionError",
 }
 
 
@@ -172,6 +186,20 @@ def test_its_daemons_end_with_it(code: Path, tmp_path: Path) -> None:
     assert record.status == "done", record.error
     found = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.is_file()]
     assert not [words for words in found if words == b"sleep\x00987654\x00"]
+
+
+def test_a_sandbox_that_does_not_begin_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every run of an honest agent would end at once, and be said to disagree: bubblewrap 0.6 has no --size."""
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho 'bwrap: Unknown option --size' >&2\nexit 1\n")
+    old.chmod(0o755)
+    monkeypatch.setattr(isolated, "_BWRAP", str(old))
+    monkeypatch.setattr(shutil, "which", lambda _: str(old))
+    not_isolated.cache_clear()
+    try:
+        assert not_isolated() == "bubblewrap cannot be used on this system (bwrap: Unknown option --size)"
+    finally:
+        not_isolated.cache_clear()
 
 
 def test_without_bubblewrap_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

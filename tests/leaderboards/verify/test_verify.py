@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leaderboards.cli.app import execute
 from leaderboards.play.isolated import Sandbox
+from leaderboards.play.processor import environment_with
 from leaderboards.play.record import InstanceData, RunRecord
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
@@ -26,6 +30,7 @@ from leaderboards.verify.verify import (
     SETTLED,
     TOLERANCE,
     Verdict,
+    by_loops,
     compare,
     other_instance,
     parting,
@@ -33,6 +38,7 @@ from leaderboards.verify.verify import (
     verify,
 )
 from leaderboards.work.executors import SerialExecutor
+from tests.portable import environment, fits
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
 BOX = Ref("GPBandit/Branin-v0")
@@ -51,11 +57,11 @@ def records() -> list[RunRecord]:
     return [run_spec(spec_of(ARMS, "EpsGreedy", repetition)) for repetition in range(FEWEST + 7)]
 
 
-def written(directory: Path, records: list[RunRecord], change: Change, cpu: str | None = None) -> Store:
-    """A folder of changed records, as of another CPU."""
+def written(directory: Path, records: list[RunRecord], change: Change, cpu: str | None = None, **other: Any) -> Store:
+    """A folder of changed records, as of another CPU or otherwise another machine."""
     store = Store(directory)
     ours = origins.origin()
-    machine = ours.machine.model_copy(update={"cpu": ours.machine.cpu if cpu is None else cpu})
+    machine = ours.machine.model_copy(update={"cpu": ours.machine.cpu if cpu is None else cpu, **other})
     with pytest.MonkeyPatch.context() as there:
         there.setattr(run_file, "origin", lambda: ours.model_copy(update={"machine": machine}))
         for record in records:
@@ -290,6 +296,50 @@ def test_what_cannot_be_judged_is_undecided(records: list[RunRecord], tmp_path: 
         f"the same to evaluation {HORIZON - 1}, then apart; that is judged from {FEWEST} or more repetitions, "
         f"and there are {FEWEST - 1}"
     )
+
+
+def test_what_parts_under_loops_that_are_not_here_cannot_be_told(
+    records: list[RunRecord], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is neither agreed to on the record's own word, nor held against its author."""
+    imagined = {"loops": ["openblas 9.9 Imaginary", "NumPy X86_V9"]}
+    store = written(tmp_path / "r", records[: FEWEST - 1], last_otherwise, "another", **imagined)
+    assert [variables for variables, _ in by_loops(store, store.keys())] == [{}]
+    assert execute(["verify", str(store.directory), "--workers", "1", "--yes"]) == 3
+    said = capsys.readouterr().out
+    assert f"0 of {FEWEST - 1} runs agree; {FEWEST - 1} cannot be told here" in said
+    assert "then apart, here without its loops (openblas 9.9 Imaginary; NumPy X86_V9); that is judged from" in said
+    assert "whether the results hold cannot be told here" in said
+    store = written(tmp_path / "s", records[:1], lambda record: with_actions(record, record.trace["action"].to_numpy()))
+    assert [verdict.level for verdict in verdicts_on(store, tmp_path / "again")] == ["identical"]
+
+
+PLAY = """
+import sys
+from leaderboards.play.run import run_spec
+from leaderboards.play.spec import Ref, RunSpec
+from leaderboards.store.store import Store
+env = Ref("GPBandit/RKHS-v0", {"n_arms": 20, "dim": 2})
+Store(sys.argv[1]).write(run_spec(RunSpec(env=env, agent=Ref("GP-UCB"), repetition=0, horizon=30)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not fits("Nehalem"), reason="needs an x86-64 processor with SSE 4.2")
+def test_runs_under_other_loops_are_played_again_under_theirs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Then every bit is the same, and no tolerance is asked for: a record's own word buys none."""
+    env = os.environ | environment("Nehalem+NumPy-baseline")
+    subprocess.run([sys.executable, "-c", PLAY, str(tmp_path / "r")], env=env, check=True)
+    (entry,) = Store(tmp_path / "r").entries().values()
+    stated = entry.origin.machine.loops
+    assert stated is not None
+    assert any(text.endswith(" Nehalem") for text in stated)
+    if environment_with(tuple(stated)) is None:
+        pytest.skip("this OpenBLAS has no loops for Nehalem")
+    assert execute(["verify", str(tmp_path / "r"), "--workers", "1"]) == 0
+    assert ": identical" in capsys.readouterr().out
 
 
 def test_records_that_do_not_note_their_loops_are_of_another_machine(records: list[RunRecord], tmp_path: Path) -> None:
