@@ -208,6 +208,10 @@ def add(
         found, suite = _accepted(submission, Path(scratch) / "submitted", "added")
         folder = board_folder(suite.part_of or suite.name)
         refuse_unfit(found, folder)
+        if lacking := not_installed(found):
+            for text in dict.fromkeys(lacking.values()):
+                say(f"nothing is added: {text}")
+            raise typer.Exit(UNTOLD)
         ask_to_run([run.spec for run in found.store.entries().values()], yes)
         sandbox = sandbox_of(found, timeout, memory)
         if not sandbox.bubblewrap:
@@ -215,7 +219,7 @@ def add(
             raise typer.Exit(UNTOLD)
         again, keys = Path(scratch) / "again", sorted(found.store.done_keys())
         with closing(LocalExecutor(workers, limits, portable=True)) as executor:
-            verdicts = verify_runs(found.store, keys, again, executor, sandbox, not_installed(found))
+            verdicts = verify_runs(found.store, keys, again, executor, sandbox)
         replayed = Store(again)
         replayed.write_suite(suite)
         refused = [f"{len(keys) - len(replayed.done_keys())} runs cannot be played here to their end"]

@@ -117,7 +117,8 @@ class Submission:
         agents: Its agents.
         store: Its runs, in a results folder of their own.
         rejected: What could not be read of its results, with the reason.
-        left_out: Runs of the results folder that are not in it, in words; known when it is made.
+        left_out: What is not in it, in words; known when it is made: runs that are not done, and libraries that files
+            import and of which nobody can tell how they are installed.
     """
 
     folder: Path
@@ -186,11 +187,17 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
     (new / LIST).write_text(listed.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
     (new / _TEXT).write_text(_text(directory, folder.name, suite, submitted, len(done)), encoding="utf-8")
     os.replace(new, folder)
-    return Submission(folder, suite.name, tuple(submitted), store, (), tuple(_left_out(store)))
+    unknown = {name: where for files, _ in codes.values() for name, where in _unknown(files).items()}
+    left_out = [
+        f"{name!r}, which {file} imports and no distribution here has: say in {_TEXT} how it is installed, if the "
+        "agent needs it"
+        for name, file in sorted(unknown.items())
+    ]
+    return Submission(folder, suite.name, tuple(submitted), store, (), (*_left_out(store), *left_out))
 
 
 def _left_out(store: Store) -> Iterator[str]:
-    """What of a folder is not submitted, by agent and by how its runs ended."""
+    """The runs of a folder that are not submitted, by agent and by how they ended."""
     others = [run for run in store.entries().values() if run.status != "done"]
     for (label, status), n in sorted(Counter((run.spec.agent.label, run.status) for run in others).items()):
         yield f"{n} runs of {label}: {status}"
@@ -230,12 +237,22 @@ def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:
 
 def _required(files: Mapping[str, Path]) -> list[str]:
     """The distributions that source files import and this project does not bring along; nothing is imported."""
-    own = {PurePosixPath(name).with_suffix("").parts[0] for name in files} | _TAKEN
     brought = {_normal(text) for text in importlib.metadata.requires("gpbandit-envs") or [] if "extra ==" not in text}
     owners = importlib.metadata.packages_distributions()
-    found = {first for path in files.values() for first in imported_names(path)} - own
-    names = {owner for module in found for owner in owners.get(module, ()) if _normal(owner) not in brought}
+    names = {owner for module in _foreign(files) for owner in owners.get(module, ()) if _normal(owner) not in brought}
     return [f"{name}=={importlib.metadata.version(name)}" for name in sorted(names)]
+
+
+def _unknown(files: Mapping[str, Path]) -> dict[str, str]:
+    """The modules that source files import and no installed distribution has, and a file that does."""
+    owners = importlib.metadata.packages_distributions()
+    return {module: name for module, name in _foreign(files).items() if module not in owners}
+
+
+def _foreign(files: Mapping[str, Path]) -> dict[str, str]:
+    """The modules that source files import beside their own, Python's and this project's, and a file that does."""
+    own = {PurePosixPath(name).with_suffix("").parts[0] for name in files} | _TAKEN
+    return {module: name for name, path in files.items() for module in imported_names(path) if module not in own}
 
 
 def _normal(text: str) -> str:

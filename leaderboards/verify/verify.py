@@ -36,6 +36,7 @@ from leaderboards.play.processor import environment_with
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.kept import CLOCK
+from leaderboards.store.origin import origin
 from leaderboards.store.run_file import RunEntry
 from leaderboards.store.store import Store
 from leaderboards.verify.fingerprint import fingerprint
@@ -437,7 +438,7 @@ def _judge(store: Store, again: Store, before: RunEntry, now: RunEntry) -> Verdi
     if difference is not None and row is None:
         return Verdict(key, "disagrees", exact, difference)
     own = is_own_env(before.spec.env.id)
-    fault = _unpaid(before, one, exact) if own else other_instance(before, now.facts, now.data, exact)
+    fault = _unpaid(before, one) if own else other_instance(before, now.facts, now.data, exact)
     if fault is not None:
         return Verdict(key, "disagrees", exact, fault)
     if row is not None:
@@ -455,7 +456,7 @@ def _judge(store: Store, again: Store, before: RunEntry, now: RunEntry) -> Verdi
     return Verdict(key, "identical" if identical else "agrees", exact, text, finals, row is not None, tie, lacks)
 
 
-def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:
+def _unpaid(run: RunEntry, trace: pd.DataFrame) -> str | None:
     """What the environment does not pay for the actions of a record, or does not state; None if there is nothing."""
     if not len(trace):
         return None
@@ -466,11 +467,11 @@ def _unpaid(run: RunEntry, trace: pd.DataFrame, exact: bool) -> str | None:
     missing = [name for name in RECOMPUTED if name not in trace]
     if missing:
         return f"column {missing[0]} is missing"
-    # Here and in the worker the same bits are summed, but for a change by less than this there is no gain.
+    # A worker may have other loops than this process; for a change by less than this there is no gain.
     difference = compare(trace[list(RECOMPUTED)], paid.trace, TOLERANCE)
     if difference is not None:
         return f"not what the environment pays for its actions: {difference}"
-    return other_instance(run, paid.facts, paid.data, exact)
+    return other_instance(run, paid.facts, paid.data, run.origin.rounds_as(origin()))
 
 
 def _finals(trace: pd.DataFrame) -> dict[str, float]:

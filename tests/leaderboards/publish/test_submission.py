@@ -377,6 +377,32 @@ def test_a_module_of_such_a_name_is_not_submitted(here: Here, monkeypatch: pytes
         make_submission(folder / "res", folder / "sub")
 
 
+@pytest.mark.parametrize("whose", ["listed", "current folder"])
+def test_the_listed_code_is_played_and_not_what_the_current_folder_has(
+    here: Here, whose: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Both hold a module of that name, one of which ends its process; this needs no bubblewrap, and never skips."""
+    folder, id = here
+    module = f"{id.partition(':')[0]}.py"
+    make_submission(folder / "res", folder / "sub")
+    monkeypatch.setattr("leaderboards.play.isolated.not_isolated", lambda: "as where there is none")
+    if whose == "listed":
+        listed_anew(folder / "sub", {module: "raise SystemExit('the listed code')\n"})
+    else:
+        (folder / module).write_text("raise SystemExit('the code of the current folder')\n")
+    code = execute(["verify", "sub", "--yes", "--sample", "1", "--workers", "1"])
+    said = capfd.readouterr()
+    assert "not isolated: as where there is none" in said.err
+    if whose == "listed":
+        assert code == 1
+        assert "its process ended with code" in said.out
+        assert "prints: the listed code" in said.err
+        assert "0 of 1 runs agree" in said.out
+    else:
+        assert code == 3, "it agrees, and nothing confined it"
+        assert ": identical" in said.out
+
+
 PATCH = """
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 
@@ -548,6 +574,7 @@ def test_what_files_import_is_required(tmp_path: Path) -> None:
     found = submission._required({name: tmp_path / name for name in sources})
     assert [text.partition("==")[0] for text in found] == ["hypothesis", "pytest"]
     assert importlib.metadata.version("pytest") == found[1].partition("==")[2]
+    assert submission._unknown({name: tmp_path / name for name in sources}) == {"nowhere": "own.py"}
     lacking = SubmittedAgent(id="mine:A", kwargs={}, label="A", requires=[*found, "no-such-thing==1.0"])
     made = Submission(tmp_path, "s", (lacking,), Store(tmp_path / "r"), ())
     assert not_installed(made) == {lacking.ref.key: "it requires no-such-thing==1.0, which is not installed here"}
