@@ -130,7 +130,6 @@ def check(
 ) -> None:
     """Play a sample of a board again: identical, agrees, undecided or disagrees; name agents whose code has changed.
 
-    What a board keeps of audits is measured again as well.
     Exits with 1 if a run disagrees.
     """
     found = opened(name)

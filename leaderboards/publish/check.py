@@ -105,9 +105,6 @@ def _last_common(one: KeptRun, other: KeptRun) -> int:
     return int(one.t[first - 1]) if first else 0
 
 
-# ---- audits ----
-
-
 # ---- renewal ----
 
 

@@ -526,8 +526,8 @@ def refuse_unfit(submission: Submission, folder: Path) -> None:
     runs = [run.spec for run in submission.store.entries().values() if run.status == "done"]
     for task in board.suite().tasks:
         for agent in submission.agents:
-            there = {spec.repetition for spec in runs if spec.task == task.key and spec.agent.key == agent.ref.key}
-            if there and (lacking := set(range(task.repetitions)) - there):
+            played = {spec.repetition for spec in runs if spec.task == task.key and spec.agent.key == agent.ref.key}
+            if played and (lacking := set(range(task.repetitions)) - played):
                 raise StoreError(
                     f"{agent.label} lacks {len(lacking)} of {task.repetitions} repetitions on {task.env.label}, which "
                     "its author could choose: a row has all repetitions of the tasks that it plays"
