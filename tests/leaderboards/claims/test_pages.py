@@ -38,7 +38,7 @@ def test_only_experiments_of_the_paper_in_its_first_reading_count() -> None:
 
 
 def test_a_line_says_what_in_it_is_ours() -> None:
-    """The number, where the paper has a word; the task, or on its task the comparison; the mean of what all runs have."""
+    """The number, where the paper has a word; task or comparison; and that a theorem is judged by a mean."""
     assert [str(one) for one in (at_most(0.5), within(0.1), LESS, Range(high=0.5))] == [
         "at most 0.5 (ours)",
         "-0.1 to 0.1 (ours)",
