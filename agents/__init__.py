@@ -86,6 +86,7 @@ _BUILT_IN: dict[str, tuple[str, dict[str, object]]] = {
     "Wang-deFreitas": ("agents.learned.shrinking:WangDeFreitas", {}),
     "Portfolio": ("agents.learned.uhe_bo:Portfolio", {}),
     "MAP-BUCB": ("agents.learned.gp_bucb:MAPBUCB", {}),
+    "MAP-EI": ("agents.learned.batch_ei:BatchEI", {}),
     "Optuna-TPE": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "tpe"}),
     "Optuna-GP": ("agents.adapters.optuna_samplers:Optuna", {"sampler": "gp"}),
     "BoTorch-EI": ("agents.adapters.botorch_acquisitions:BoTorch", {"acquisition": "ei"}),

@@ -18,5 +18,6 @@ class BatchEI(MAPBUCB):
 
     def maximise_bound(self, posterior: Predictive) -> Actions:
         # Open actions are told their own mean, which may be larger than that of any evaluated one.
-        score = LogExpectedImprovement(float(self.posterior.at(self.X)[0].max()))
+        means = self.posterior.at(self.X)[0]
+        score = LogExpectedImprovement(float(means.max()) if len(means) else self.prior_mean)
         return self.space.best_score(score, posterior, self.X, self.rng, self.offered)

@@ -28,6 +28,7 @@ LEARNERS = (
     "Random+EXP3",
     "MAP-UCB",
     "MAP-BUCB",
+    "MAP-EI",
     "MCMC-UCB",
     "A-GP-UCB",
     "LB-GP-UCB",
