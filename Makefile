@@ -49,7 +49,7 @@ leaderboard: $(VENV)/.installed
 	$(BIN)/gpbandit page $(RESULTS)
 
 # Plays what the boards lack, for hours; Ctrl-C loses nothing, and the same command goes on. BOARDS="core-v2" for one of them.
-BOARDS ?= core-v2 boxes-v2 feedback-v1
+BOARDS ?= core-v2 boxes-v2 feedback-v1 lab-v1
 board: $(VENV)/boards/.installed
 	for name in $(BOARDS); do $(BOARD_BIN)/gpbandit board make $$name || exit 1; done
 
