@@ -144,7 +144,7 @@ def test_numbers_of_400_digits_in_a_saved_file(tmp_path: Path) -> None:
     lab.ask()
     text = lab.save(tmp_path / "lab.json").read_text()
     number = json.dumps(next(iter(json.loads(text)["events"][0]["ask"][0].values())))
-    for old in (f'"a": {number}', '"seed": 0', '"schema": 1', '"prior_mean": 0.0'):
+    for old in (f'"a": {number}', '"seed": 0', '"schema": 3', '"prior_mean": 0.0'):
         assert old in text
         (tmp_path / "big.json").write_text(text.replace(old, f"{old.partition(':')[0]}: {BIG}"))
         refused(lambda: Experiment.load(tmp_path / "big.json"), "expected", "1000")

@@ -869,7 +869,7 @@ class TestFilesThatWereEdited:
             (lambda c: c["setup"].update(parameters=None), "its setup cannot be read"),
             (lambda c: c["setup"].update(minimise="false"), "minimise: expected True or False, got 'false'"),
             (lambda c: c["setup"].update(seed="x"), "seed: expected an integer >= 0, got 'x'"),
-            (lambda c: c["setup"].update(agent="MAP"), "no agent 'MAP'; did you mean 'MAP-UCB'"),
+            (lambda c: c["setup"].update(agent="MAP-UBC"), "no agent 'MAP-UBC'; did you mean 'MAP-UCB'"),
             (lambda c: c["setup"].update(agent=["MAP-UCB"]), "agent: expected an id such as 'MAP-BUCB', or a pair"),
             (lambda c: c["events"][1].update(tell=-1), "event 1 (counted from 0): expected the number of a point"),
             (lambda c: c["events"][2].update(tell=0), "event 2 (counted from 0): expected the number of a point"),
