@@ -250,11 +250,13 @@ class IsolatedAgent(Agent):
             raised, found = told.get("raised"), told.get("found")
             if raised is None:
                 return _decoded(found)
+            if not isinstance(raised, str):
+                raise TypeError(f"expected what was raised as text, got {type(raised).__name__}")
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
             raise RuntimeError(
                 f"its answer is none of an agent: {type(error).__name__}: {str(error)[:_LINE]}"
             ) from None
-        raise RuntimeError(visible(str(raised)[:_LONGEST]))
+        raise RuntimeError(visible(raised[:_LONGEST]))
 
 
 def _write(to: IO[bytes], content: bytes) -> None:

@@ -591,17 +591,13 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_figures_and_watch(call: Call, suite: Path, tmp_path: Path) -> None:
+def test_figures(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    assert call("watch", out)[0] == 2
     assert call("run", suite, "--out", out, "--executor", "serial")[0] == 0
     code, text, _ = call("figures", out, "--out", tmp_path / "figures")
     assert code == 0
     assert all(Path(line).stat().st_size > 0 for line in text.split())
     assert (tmp_path / "figures" / "cumulative_regret.pdf") in map(Path, text.split())
-    code, text, _ = call("watch", out)
-    assert code == 0
-    assert "4 done of 4 runs" in text
 
 
 def test_without_a_command_it_shows_its_help(call: Call) -> None:

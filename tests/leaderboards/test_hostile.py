@@ -392,7 +392,6 @@ def test_nothing_that_shows_results_imports_what_they_name(
     ours = tmp_path / "ours"
     for command in (
         ["page", strange],
-        ["watch", strange],
         ["submit", strange, "--out", tmp_path / "x.zip"],
         ["add", tmp_path / "x.zip", ours],
         ["merge", strange, "--out", tmp_path / "merged"],

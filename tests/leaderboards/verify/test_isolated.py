@@ -164,9 +164,9 @@ LIMITED = {
     "huge_number": "its answer is none of an agent: ValueError: ",
     "columns": "agent: diagnostics: expected at most 1000 names in a run, got '2 ",
     "two_answers": "agent: select: expected an integer array of shape (n,), got NoneType",
-    "other_types": "its answer is none of an agent: ValueError: cannot reshape",
+    "other_types": "agent: select: expected an integer array of shape (n,), got float64 of shape (2, 1, 1)",
     "no_number": "agent: select:",
-    "raised_lists": "RecursionError",
+    "raised_lists": "its answer is none of an agent: ",
 }
 
 
