@@ -8,13 +8,17 @@ family, with noise .2 and 1, are counted together. `--seed` is not that of the s
     python -m benchmarks.statements 20 --kept statements.csv      # goes on where the file ends
     python -m benchmarks.statements 12 --kept widths.csv --half tuning --wider 1 1.5 1.75 2
 
-The latter is how the factor of the intervals was chosen.
+    python -m benchmarks.statements 12 --kept stops.csv --stopping 0.2
+
+The second is how the factor of the intervals was chosen. The third plays up to the horizon, asks after each plate from
+16 evaluations on whether to stop, with a wish of that share of the range of posterior means at evaluated points, and
+counts *false* stops among those that stopped: some candidate is better by more than the wish.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,7 @@ from leaderboards.play.spec import RunSpec, env_seed
 from leaderboards.play.suite import EnvironmentEntry, load_suite
 
 AT, PLATE, LEVEL = (24, 48), 8, 0.9
+FIRST = 16  # evaluations, before which nobody asks whether to stop
 
 
 def candidates(problem: Problem) -> pd.DataFrame:
@@ -41,40 +46,57 @@ def candidates(problem: Problem) -> pd.DataFrame:
     return pd.DataFrame(numbers | words).drop_duplicates()
 
 
-def campaign(spec: RunSpec, factors: Sequence[float]) -> list[dict[str, float]]:
-    """What was said after 24 and 48 evaluations with intervals so many times as wide, and what is true."""
+def plates(spec: RunSpec, evaluations: int) -> Iterator[tuple[int, agents.Experiment, Callable[[Any], float], float]]:
+    """After each plate: evaluations, the experiment, by how much the best candidate beats a point, and its value."""
     env = build_env(spec.built, spec.horizon)
     env.reset(seed=env_seed(spec))
     truth: Any = env.unwrapped
     frame = candidates(truth.problem)
     arm_of = frame.index.to_numpy()
     regret = np.asarray(truth.regret(arm_of))
-    lab, rows = agents.Experiment(frame, seed=spec.repetition), []
-    points = {tuple(row): i for i, row in enumerate(frame.itertuples(index=False, name=None))}
+    lab = agents.Experiment(frame, seed=spec.repetition)
+    places = {tuple(row): i for i, row in enumerate(frame.itertuples(index=False, name=None))}
 
-    def place(point: dict[str, Any]) -> int:
-        return points[tuple(point.values())]
+    def short(point: Any) -> float:
+        return float(regret[places[tuple(point.values())]] - regret.min())
 
-    for n in range(PLATE, max(AT) + 1, PLATE):
+    for n in range(PLATE, evaluations + 1, PLATE):
         for point in lab.ask(PLATE):
-            lab.tell(point, float(env.step(int(arm_of[place(point)]))[1]))
+            lab.tell(point, float(env.step(int(arm_of[places[tuple(point.values())]]))[1]))
+        yield n, lab, short, truth.best_mean
+    env.close()
+
+
+def campaign(spec: RunSpec, factors: Sequence[float]) -> list[dict[str, float]]:
+    """What was said after 24 and 48 evaluations with intervals so many times as wide, and what is true."""
+    rows = []
+    for n, lab, short, best in plates(spec, max(AT)):
         for outlook._WIDER in factors if n in AT else ():
             said = lab.outlook(LEVEL)
-            short = regret[place(said.recommended)] - regret.min()
-            value = truth.best_mean - short
+            gap = short(said.recommended)
             rows.append(
                 {
                     "n": n,
                     "wider": outlook._WIDER,
-                    "S1": said.low <= value <= said.high,
-                    "S2": short <= said.gap,
+                    "S1": said.low <= best - gap <= said.high,
+                    "S2": gap <= said.gap,
                     "width": said.high - said.low,
                     "gap": said.gap,
-                    "true gap": short,
+                    "true gap": gap,
                 }
             )
-    env.close()
     return rows
+
+
+def stop(spec: RunSpec, wish: float) -> list[dict[str, float]]:
+    """When `stop` first says so, NaN if it never does before the horizon, and whether it is false."""
+    for n, lab, short, _ in plates(spec, spec.horizon - PLATE):
+        if n >= FIRST:
+            within = wish * float(np.ptp(lab.predict(lab.results())["mean"]))
+            said = lab.stop(within=within)
+            if said:
+                return [{"stopped": n, "false": short(lab.outlook(LEVEL).recommended) > within}]
+    return [{"stopped": np.nan, "false": False}]
 
 
 def limits(hits: int, n: int) -> str:
@@ -99,11 +121,26 @@ def table(found: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def stops(found: pd.DataFrame) -> str:
+    """A line a family, and one for each half: how many stopped before the horizon, when, and how many falsely."""
+    lines = ["| half | family | campaigns | stopped | median evaluations | false of these |", "|" + "---|" * 6]
+    for by in (["half", "family"], ["half"]):
+        for key, rows in found.groupby(by):
+            half, family = key if len(by) == 2 else (*key, "all")
+            done = rows[rows["stopped"].notna()]
+            wrong = limits(int(done["false"].sum()), len(done)) if len(done) else "-"
+            lines.append(
+                f"| {half} | {family} | {len(rows)} | {len(done)} | {done['stopped'].median():.0f} | {wrong} |"
+            )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("repetitions", type=int, nargs="?", default=20, help="campaigns a family")
     parser.add_argument("--kept", type=Path, default=Path("statements.csv"))
     parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--stopping", type=float, help="count stops at this wish instead")
     parser.add_argument("--half", choices=["tuning", "held out"], help="by default both")
     parser.add_argument("--wider", type=float, nargs="+", default=[outlook._WIDER], help="factors of the intervals")
     given = parser.parse_args()
@@ -123,12 +160,13 @@ def main() -> None:
             spec = next(each for each in specs if each.repetition == repetition)
             same = {"half": entry.half, "family": family, "task": entry.ref.label, "repetition": repetition}
             try:
-                rows = [same | row for row in campaign(spec, given.wider)]
+                said = campaign(spec, given.wider) if given.stopping is None else stop(spec, given.stopping)
+                rows = [same | row for row in said]
             except OSError as error:
                 print(f"{entry.ref.label}: {error}", flush=True)  # its data are not here
                 continue
             pd.DataFrame(rows).to_csv(given.kept, mode="a", header=not given.kept.exists(), index=False)
-    print(table(pd.read_csv(given.kept)))
+    print((table if given.stopping is None else stops)(pd.read_csv(given.kept)))
 
 
 if __name__ == "__main__":
