@@ -40,7 +40,7 @@ FEW = [("BKB", 5_000, 100), ("BBKB", 20_000, 500)]
 EDGE = [
     (20, 300),
     (300, 440),
-    (2_000, 170),
+    (1_000, 240),
 ]  # arms and evaluations: small, and where `simulate` last plays side by side
 
 

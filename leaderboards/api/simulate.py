@@ -73,10 +73,11 @@ if TYPE_CHECKING:
 
 _CHUNK, _FEWEST = 2**26, 16
 """Bytes at a time on a processor, and fewest repetitions: more bring nothing, fewer do not pay for the calls."""
-_ARMS, _WORK = 2_000, 6e7
+_ARMS, _WORK = 1_000, 6e7
 """Arms, and arms times squared evaluations, up to which a processor plays side by side. The latter is what a row a pull
 costs. One by one the posterior keeps a row a distinct arm, and is three times as fast with 1,000 arms and 1,000
-evaluations; with 6,000 arms the elimination of REDS is four times as fast, and GP-UCB three times."""
+evaluations; with 6,000 arms the elimination of REDS is four times as fast, and GP-UCB three times. With 2,000 arms BPE
+on its full posterior is faster so. `python -m benchmarks.bench_device --edge` times every policy where this rule ends."""
 _SHARE = 0.8  # of the memory that is free, to be taken
 CURVES = {"cumulative_regret": cumulative, "simple_regret": simple_regret, "inference_regret": inference_regret}
 _log = logging.getLogger("gpbandit")
@@ -191,7 +192,7 @@ def simulate(
         seed: Root seed of all streams.
         device: Where repetitions are played side by side: `"torch:cuda"`, `"torch"`, `"cupy"`, `"numpy"` or another of
             `gpbandit_envs.arrays.Device`. None for NumPy, but run by run where that is faster: for more than
-            2,000 arms, or 6e7 arms times squared evaluations.
+            1,000 arms, or 6e7 arms times squared evaluations.
         precision: `"float64"`, or `"float32"` for whitened rows of half the size. Their rounding is that of single
             precision: of 100 runs of GP-UCB with 300 arms and 200 evaluations, 67 on `GPSample` and 84 on `RKHS`
             then made another choice at some time, with the same mean regret.
