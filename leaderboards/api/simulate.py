@@ -77,7 +77,7 @@ _ARMS, _WORK = 1_000, 6e7
 """Arms, and arms times squared evaluations, up to which a processor plays side by side. The latter is what a row a pull
 costs. One by one the posterior keeps a row a distinct arm, and is three times as fast with 1,000 arms and 1,000
 evaluations; with 6,000 arms the elimination of REDS is four times as fast, and GP-UCB three times. With 2,000 arms BPE
-on its full posterior is faster so; `python -m benchmarks.bench_device --edge` times all policies where the rule ends."""
+on its full posterior is faster so. `python -m benchmarks.bench_device --edge` times all policies where this ends."""
 _SHARE = 0.8  # of the memory that is free, to be taken
 CURVES = {"cumulative_regret": cumulative, "simple_regret": simple_regret, "inference_regret": inference_regret}
 _log = logging.getLogger("gpbandit")
