@@ -34,6 +34,8 @@ class AskTell(HistoryAgent):
 
     def ask(self, optimizer: Any) -> Any:
         """The next candidate of an optimiser, in its own form; by default the first of `ask_many`."""
+        if type(self).ask_many is AskTell.ask_many:
+            raise NotImplementedError(f"{type(self).__name__}: expected a method `ask` or `ask_many`, got neither")
         return next(iter(self.ask_many(optimizer, 1)))
 
     @abstractmethod

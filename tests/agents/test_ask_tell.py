@@ -51,6 +51,16 @@ class Climb(AskTell):
 GUIDE = (Path(__file__).parents[2] / "docs/guides/from-others.md").read_text()
 
 
+def test_a_wrapper_says_how_it_asks() -> None:
+    class Mute(AskTell):
+        def start(self, seed: int) -> None: ...
+
+        def tell(self, optimizer: Any, candidate: Any, loss: float) -> None: ...
+
+    with pytest.raises(NotImplementedError, match="Mute: expected a method `ask` or `ask_many`, got neither"):
+        Mute().ask_many(None, 2)
+
+
 def test_a_wrapper_keeps_the_protocol() -> None:
     agents.check_agent(Climb, horizon=12, show=None)
 
