@@ -49,8 +49,8 @@ class SamplePath:
 
     def with_gradient(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m d"]]:
         """Values and gradients at `Z`."""
-        W = np.broadcast_to(self.weights, (len(Z), len(self.X)))
-        return self(Z), self.prior.gradient(Z) + self.kernel.input_gradient(Z, self.X, W)
+        _, gradient = self.kernel.with_input_gradient(Z, self.X)
+        return self(Z), self.prior.gradient(Z) + gradient(self.weights[None])
 
 
 def draw_path(

@@ -67,25 +67,17 @@ class Kernel(ABC):
         """The kernel inside scalings, which do not change how smooth it is; itself without any."""
         return self
 
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        """`sum_j W_ij dk(x_i, y_j) / dx_i`, without forming the n m d derivatives.
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        """Covariances, and `sum_j W_ij dk(x_i, y_j) / dx_i` as a function of `W` (n, m): together they share distances.
+
+        The `W` of the function may have one row that stands for all. The n m d derivatives are never formed.
 
         Raises:
             TypeError: if the kernel has no derivative of its own.
         """
         raise TypeError(f"kernel: {self!r} offers no gradient with respect to its inputs")
-
-    def with_input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
-    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
-        """Covariances, and `input_gradient` at these points as a function of `W`: together they share distances.
-
-        The `W` of the function may have one row that stands for all.
-        """
-        K = self(X, Y)
-        return K, lambda W: self.input_gradient(X, Y, np.broadcast_to(W, K.shape))
 
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """`dk(x_i, x_i) / dx_i`: 0 where the kernel is stationary."""
@@ -131,11 +123,6 @@ class Scale(Kernel):
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.variance * self.kernel.diag(X)
 
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        return self.variance * self.kernel.input_gradient(X, Y, W)
-
     def with_input_gradient(
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
     ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
@@ -167,11 +154,6 @@ class Sum(Kernel):
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.left.diag(X) + self.right.diag(X)
 
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        return self.left.input_gradient(X, Y, W) + self.right.input_gradient(X, Y, W)
-
     def with_input_gradient(
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
     ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
@@ -201,12 +183,6 @@ class Product(Kernel):
 
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.left.diag(X) * self.right.diag(X)
-
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        by_left = self.left.input_gradient(X, Y, W * self.right(X, Y))
-        return by_left + self.right.input_gradient(X, Y, W * self.left(X, Y))
 
     def with_input_gradient(
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
@@ -257,13 +233,6 @@ class ActiveDims(Kernel):
 
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return self.kernel.diag(self._seen(X))
-
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        gradient = np.zeros(X.shape)
-        gradient[:, self.dims] = self.kernel.input_gradient(self._seen(X), self._seen(Y), W)
-        return gradient
 
     def with_input_gradient(
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from gpbandit_envs.arguments import as_count, as_number
 from gpbandit_envs.arrays import Array, namespace_of
-from gpbandit_envs.gp.kernels.base import Kernel, Lengthscale, as_lengthscale, check_inputs, scaled
+from gpbandit_envs.gp.kernels.base import InputGradient, Kernel, Lengthscale, as_lengthscale, check_inputs, scaled
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,18 @@ class Polynomial(Kernel):
         squares: np.ndarray = np.square(X / np.asarray(self.lengthscale)).sum(axis=1) + self.offset
         return squares**self.degree
 
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        check_inputs(X, Y, self.lengthscale)
-        scale = np.asarray(self.lengthscale)
-        if self.degree > 1:
-            W = W * self.degree * ((X / scale) @ (Y / scale).T + self.offset) ** (self.degree - 1)
-        return W @ Y / scale**2
+    def with_input_gradient(
+        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
+        K, scale = self(X, Y), np.asarray(self.lengthscale)
+
+        def gradient(W: np.ndarray) -> np.ndarray:
+            W = np.broadcast_to(W, K.shape)
+            if self.degree > 1:
+                W = W * self.degree * ((X / scale) @ (Y / scale).T + self.offset) ** (self.degree - 1)
+            return W @ Y / scale**2
+
+        return K, gradient
 
     def diag_gradient(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         scale = np.asarray(self.lengthscale)

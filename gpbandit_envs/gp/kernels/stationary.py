@@ -62,14 +62,6 @@ class Stationary(Kernel):
     def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
         return np.ones(len(X))
 
-    def input_gradient(
-        self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"], W: Float[np.ndarray, "n m"]
-    ) -> Float[np.ndarray, "n d"]:
-        check_inputs(X, Y, self.lengthscale)
-        scale = np.asarray(self.lengthscale)
-        U, V = X / scale, Y / scale
-        return _weighted(W * self.slope(cdist(U, V, "sqeuclidean")), U, V) / scale
-
     def with_input_gradient(
         self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]
     ) -> tuple[Float[np.ndarray, "n m"], InputGradient]:
