@@ -20,7 +20,6 @@ from gpbandit_envs.code_digest import code_digest, is_importable
 from leaderboards.api.results import Results
 from leaderboards.play.build import AgentLike, check_as_made, describe_env, given_agent, load_plugins
 from leaderboards.play.protocol_checks import inside_feedback
-from leaderboards.play.record import Watcher
 from leaderboards.play.run import why_no_regret
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import AgentEntry, EnvironmentEntry, Suite, SuiteError, further, load_suite, parse_suite
@@ -131,7 +130,6 @@ def play_asked(
     against: str | os.PathLike[str] | None = None,
     begins: Callable[[Sequence[RunSpec]], None] = lambda _: None,
     console: Console | None = None,
-    watcher: Watcher | None = None,
     retry_failed: bool = False,
 ) -> RunReport:
     """Play what a results folder lacks of what is asked for, see `leaderboards.work.schedule.play_suite`.
@@ -148,9 +146,7 @@ def play_asked(
             note_board(store.directory, os.fspath(against))
         begins(todo)
 
-    report = play_suite(
-        suite, store, specs, workforce, warn, begins=begin, console=console, watcher=watcher, retry_failed=retry_failed
-    )
+    report = play_suite(suite, store, specs, workforce, warn, begins=begin, console=console, retry_failed=retry_failed)
     done = store.done_keys()
     one_each = {spec.env.label: spec.key for spec in specs if spec.key in done}
     reasons = {env: why_no_regret(store.trace(key, ["regret", "mean"])) for env, key in one_each.items()}

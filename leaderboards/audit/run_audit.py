@@ -104,6 +104,8 @@ def audit_run(
         ReplayError: if the run cannot be played again.
         ValueError: if a number is out of range, or what the agent predicts is no band.
     """
+    if checkpoints < 2 or sampled < 1:
+        raise ValueError(f"checkpoints, sampled: expected at least 2 and 1, got {checkpoints!r} and {sampled!r}")
     if not spec.rebuildable:
         raise ReplayError("the run was played with an object that was made by hand; no spec can rebuild it")
     with one_blas_thread():
@@ -112,54 +114,33 @@ def audit_run(
         except IncompatibleError as error:
             raise ReplayError(str(error)) from None
         with closing(loop.env):
-            audit = Audit(spec, checkpoints, sampled)
-            audit.begins(loop)
+            audit = _Audit(loop, sampled, generator(spec, "audit"))
+            due = subsample_times(spec.horizon, checkpoints, "log").tolist()
             while not loop.finished:
                 loop.turn()
-                audit.turned(loop)
+                if due and loop.t >= due[0]:
+                    due = [t for t in due if t > loop.t]
+                    audit.measure()
             differs = compare(stored, loop.trace.frame(loop.t)) if stored is not None else None
-            return audit.result(loop, differs or "")
+            return RunAudit(spec.key, audit.facts(differs or ""), pd.DataFrame(audit.rows))
 
 
-class Audit:
-    """The audit of a run that is being played.
+class _Audit:
+    """The audit of a run that is being played, of what was chosen before its first turn."""
 
-    Args:
-        spec: The run.
-        checkpoints: How many, at least 2; every evaluation is one if there are no more.
-        sampled: At how many arms variances are compared; on a box, at how many points the band is.
-
-    Attributes:
-        times: The log-spaced checkpoints.
-
-    Raises:
-        ValueError: if a number is out of range.
-    """
-
-    def __init__(self, spec: RunSpec, checkpoints: int = CHECKPOINTS, sampled: int = SAMPLED) -> None:
-        if checkpoints < 2 or sampled < 1:
-            raise ValueError(f"checkpoints, sampled: expected at least 2 and 1, got {checkpoints!r} and {sampled!r}")
-        self.times = subsample_times(spec.horizon, checkpoints, "log")
-        self._spec, self._sampled = spec, sampled
-        self._rows: list[dict[str, float]] = []
-        self._due = self.times.tolist()
-
-    def begins(self, loop: Loop) -> None:
-        """Choose what is audited; called before the first turn."""
-        problem, rng = loop.problem, generator(self._spec, "audit")
-        self._X, self._actions = _audited_points(problem, self._sampled, rng)
+    def __init__(self, loop: Loop, sampled: int, rng: np.random.Generator) -> None:
+        self.rows: list[dict[str, float]] = []
+        self._loop, problem = loop, loop.problem
+        self._X, self._actions = _audited_points(problem, sampled, rng)
         self._f = _means(loop, self._actions)
         self._arms = np.zeros(0, np.int64)
         if problem.is_finite:
-            self._arms = np.sort(rng.permutation(problem.n_arms)[: self._sampled])
+            self._arms = np.sort(rng.permutation(problem.n_arms)[:sampled])
         self._no_band = "the environment does not know its means" if self._f is None else ""
 
-    def turned(self, loop: Loop) -> None:
-        """Measure, if a checkpoint has been reached; called after each turn."""
-        if not self._due or loop.t < self._due[0]:
-            return
-        self._due = [t for t in self._due if t > loop.t]
-        agent = loop.agent
+    def measure(self) -> None:
+        """Measure at a checkpoint."""
+        loop, agent = self._loop, self._loop.agent
         if loop.problem.time_varying:
             self._f = _means(loop, self._actions)
         band = None if self._f is None else agent.predict(self._X)
@@ -167,18 +148,13 @@ class Audit:
             self._no_band = "the agent states no confidence band"
         f = np.zeros(0) if self._f is None else self._f
         row = {"t": loop.t, "bytes": held_bytes(agent), **band_violations(band, f), "informative": informative(band, f)}
-        self._rows.append({**row, **sketch_accuracy(agent.sketch(), self._arms)})
+        self.rows.append({**row, **sketch_accuracy(agent.sketch(), self._arms)})
 
-    def result(self, loop: Loop, differs: str = "") -> RunAudit:
-        """The audit of the run so far.
-
-        Args:
-            loop: The run.
-            differs: Where it left a stored trace.
-        """
-        agent, problem, no_band = loop.agent, loop.problem, self._no_band
+    def facts(self, differs: str) -> AuditFacts:
+        """What is true of the run, which left a stored trace where `differs` says."""
+        agent, problem, no_band = self._loop.agent, self._loop.problem, self._no_band
         guarantee = agent.band_guarantee()
-        facts = AuditFacts(
+        return AuditFacts(
             width="" if no_band else guarantee.width,
             no_guarantee=no_band or guarantee_status(guarantee, problem),
             delta=guarantee.delta,
@@ -192,7 +168,6 @@ class Audit:
             theorem="" if no_band else guarantee.theorem,
             refuted=guarantee.refuted,
         )
-        return RunAudit(self._spec.key, facts, pd.DataFrame(self._rows))
 
 
 def _audited_points(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,10 +19,9 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 
-from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED, Audit, AuditFacts, RunAudit, audit_run
+from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED, AuditFacts, RunAudit, audit_run
 from leaderboards.play.build import load_plugins, not_here
-from leaderboards.play.run import Loop, reason_of
-from leaderboards.play.spec import RunSpec
+from leaderboards.play.run import reason_of
 from leaderboards.store.intact import set_aside
 from leaderboards.store.run_file import SUFFIX, FileError, first_error, open_table, results_in, write_table
 from leaderboards.store.store import AUDITS, Store, StoreError
@@ -131,53 +130,6 @@ class AuditOutcome:
     error: str = ""
     differs: str = ""
     no_band: str = ""
-
-
-@dataclass(frozen=True)
-class AuditWatcher:
-    """Audits runs while they are played, and keeps the audits; a `leaderboards.play.record.Watcher`.
-
-    Attributes:
-        directory: The results folder.
-        sampled: At how many arms variances are compared.
-    """
-
-    directory: Path
-    sampled: int = SAMPLED
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "directory", self.directory.absolute())  # a run may change the working folder
-
-    def watch(self, spec: RunSpec) -> _Careful:
-        """An audit of the run `spec`, which is written when it ends."""
-        audits = AuditStore(self.directory)
-        audits.path(spec.key).unlink(missing_ok=True)  # of an earlier play, perhaps by other code
-        return _Careful(Audit(spec, CHECKPOINTS, self.sampled), audits.write)
-
-
-class _Careful:
-    """An audit that costs no run: if it fails, it is given up with a warning, and `gpbandit audit` says why."""
-
-    def __init__(self, audit: Audit, keep: Callable[[RunAudit], object]) -> None:
-        self._audit, self._keep, self._is_lost = audit, keep, False
-
-    def begins(self, loop: Loop) -> None:
-        self._try(self._audit.begins, loop)
-
-    def turned(self, loop: Loop) -> None:
-        self._try(self._audit.turned, loop)
-
-    def ends(self, loop: Loop) -> None:
-        self._try(lambda loop: self._keep(self._audit.result(loop)), loop)
-
-    def _try(self, look: Callable[[Loop], object], loop: Loop) -> None:
-        if self._is_lost:
-            return
-        try:
-            look(loop)
-        except Exception as error:  # a band of someone else's agent may be anything
-            self._is_lost = True
-            _log.warning("an audit is given up: %s", reason_of(error))
 
 
 def audit_runs(

@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 
 from leaderboards.api.run_suite import asked_for, play_asked
-from leaderboards.audit.store import AuditWatcher
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import opened, short_ranking
 from leaderboards.cli.terminal import WORKERS, import_from_here, say, warn
@@ -69,10 +68,6 @@ def run(
             "--portable", help="Compute as every x86-64-v3 processor can, so that all of them get the same bits."
         ),
     ] = False,
-    audit: Annotated[
-        bool,
-        typer.Option("--audit", help="Audit each run while it is played."),
-    ] = False,
     memory: Annotated[int | None, typer.Option(min=16, help="MiB that a run may use beyond an idle worker.")] = None,
 ) -> None:
     """Play the missing runs of a suite. After an interruption the same command goes on.
@@ -110,7 +105,6 @@ def run(
                 against=against,
                 begins=begins,
                 console=Console(stderr=True),
-                watcher=AuditWatcher(directory) if audit else None,
                 retry_failed=retry_failed,
             )
         except KeyboardInterrupt as stop:

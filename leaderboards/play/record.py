@@ -265,11 +265,3 @@ class Watch(Protocol):
 
     def ends(self, loop: Any) -> None:
         """Called after the last turn, if the run has not failed."""
-
-
-@runtime_checkable
-class Watcher(Protocol):
-    """Watches runs; it is sent to the processes that play them."""
-
-    def watch(self, spec: RunSpec) -> Watch:
-        """A watch of the run `spec`."""

@@ -246,13 +246,11 @@ def run_spec(
     checkpoint: Saving | None = None,
     *,
     sandbox: Sandbox | None = None,
-    watch: Watch | None = None,
 ) -> RunRecord:
     """Build what `spec` names and play it, from `checkpoint` if that holds a state and saving to it every so often.
 
-    What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`. The time
-    that a watch takes is not the run's. With a `sandbox` the agent plays there, in a process without
-    the environment, and keeps no state.
+    What goes wrong in building is in the record as well, unless it takes too long, which raises `RunTimeout`. With a
+    `sandbox` the agent plays there, in a process without the environment, and keeps no state.
     """
     started = perf_counter()
     with ExitStack() as built:
@@ -266,8 +264,8 @@ def run_spec(
                     from leaderboards.play.isolated import IsolatedAgent
 
                     agent = built.enter_context(closing(IsolatedAgent(spec.agent, sandbox)))
-                    checkpoint = watch = None
-            return run_on(env, agent, spec, started, checkpoint, watch)
+                    checkpoint = None
+            return run_on(env, agent, spec, started, checkpoint)
         except (*_STOPS, RunTimeout):
             raise
         except BaseException as error:
@@ -284,7 +282,10 @@ def run_on(
     checkpoint: Saving | None = None,
     watch: Watch | None = None,
 ) -> RunRecord:
-    """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter."""
+    """Let `agent` play on `env` as `spec` says; `started` is when the run began on the performance counter.
+
+    The time that a watch takes is not the run's.
+    """
     started = perf_counter() if started is None else started
     watched = 0.0
     loop: Loop | None = None

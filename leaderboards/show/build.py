@@ -27,14 +27,13 @@ from leaderboards.show.environment import environment_page, repetition_data
 from leaderboards.show.format import sort_key
 from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
 from leaderboards.show.shared import COMPARISON_FILE, Site
-from leaderboards.show.where_agents_pull import pull_data
 from leaderboards.store.intact import own_folder
 from leaderboards.store.store import Store
 
 LIBRARY = "plotly.min.js"
 _PAGES = "site"
-_ASSETS = ("style.css", "page.js", "charts.js", "pulls.js")
-_SCRIPTS = ("compare", "repetitions", "pulls")
+_ASSETS = ("style.css", "page.js", "charts.js")
+_SCRIPTS = ("compare", "repetitions")
 _STATIC = resources.files("leaderboards.show") / "static"
 
 
@@ -110,7 +109,7 @@ def write_site(site: Site, store: Store, directory: Path, front: Path | None = N
     before = {path for place in places for path in place.iterdir() if path.suffix in (".html", ".js")}
     way = None if front is None else Path(os.path.relpath(front, folder)).as_posix()
     shared = {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}", "legend": legend(site.ranked_by)}
-    for file, text in _files(site, store, shared):
+    for file, text in _files(site, shared):
         _write(folder / file, text.encode())
         before.discard(folder / file)
     for path in before:
@@ -119,19 +118,17 @@ def write_site(site: Site, store: Store, directory: Path, front: Path | None = N
     return _write(directory / "index.html", _page("index.html.j2", context, f"{_PAGES}/", "index.html").encode())
 
 
-def _files(site: Site, store: Store, shared: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _files(site: Site, shared: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and text of all pages and scripts but the overview; `shared` is what the templates of all pages know."""
     for task, file in site.task_files.items():
         beside = file.removesuffix(".html") + ".js"
-        repetitions, pulls = repetition_data(site, task), pull_data(site, store, task)
+        repetitions = repetition_data(site, task)
         if repetitions:
             yield f"repetitions/{beside}", _script("window.repetitionData", repetitions)
-        if pulls:
-            yield f"pulls/{beside}", _script("window.pullData", pulls)
         context = shared | environment_page(site, task)
         context["chart"]["repeated"] = list(repetitions.get("metrics", ()))
         context["repetition_script"] = f"repetitions/{beside}" if repetitions else None
-        yield file, _page("environment.html.j2", context | {"pulls": pulls, "pull_script": f"pulls/{beside}"})
+        yield file, _page("environment.html.j2", context)
     for agent, file in site.agent_files.items():
         yield file, _page("agent.html.j2", shared | agent_page(site, agent))
     for file in dict.fromkeys(file for _, file in site.delay_files):

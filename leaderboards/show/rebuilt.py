@@ -5,21 +5,15 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from jaxtyping import Float
 
 from agents import Agent
 from gpbandit_envs.datasets import cached_only
-from gpbandit_envs.envs.render import box_points
 from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_agent, is_own_env, loaded_agent
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
-from leaderboards.score.scores import Block
 from leaderboards.score.summary import Summary
 from leaderboards.score.theory import TheoryReport, theory_report
 
@@ -28,28 +22,6 @@ MOST_ARMS = 100_000
 
 _MOST_COORDINATES = 1e8  # the product of all its whole numbers, such as arms times dimensions
 _log = logging.getLogger("gpbandit")
-
-
-@dataclass(frozen=True)
-class Instance:
-    """The first instance of a task.
-
-    Attributes:
-        problem: What a policy knows of it.
-        block: The seed and repetition in which it was met.
-        points: Its arms, or points of the unit cube that show a function on a box, shape `(m, d)`; None where a mean
-            costs an experiment.
-        mean: Noise-free means there, shape `(m,)`; None likewise.
-        low: True lower bound of each coordinate of a box, shape `(d,)`; None on arms.
-        high: True upper bound likewise.
-    """
-
-    problem: Problem
-    block: Block
-    points: Float[np.ndarray, "m d"] | None
-    mean: Float[np.ndarray, " m"] | None
-    low: Float[np.ndarray, " d"] | None = None
-    high: Float[np.ndarray, " d"] | None = None
 
 
 def check_size(kwargs: Mapping[str, Any]) -> None:
@@ -65,13 +37,14 @@ def check_size(kwargs: Mapping[str, Any]) -> None:
         raise ValueError(f"no environment is built again for settings whose product is above {_MOST_COORDINATES:g}")
 
 
-def first_instance(summary: Summary, task: str) -> Instance | None:
+def first_problem(summary: Summary, task: str) -> Problem | None:
     """Build the environment of a task as in its first repetition; nothing is downloaded for it.
 
     Results may be a stranger's: only environments of this project are built, and none that `check_size` refuses.
 
     Returns:
-        The instance; None for a task that has no finished run, cannot be built again or is not of this project.
+        What a policy knows of it; None for a task that has no finished run, cannot be built again or is not of this
+        project.
 
     Raises:
         ValueError: if the environment is too large.
@@ -81,7 +54,7 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
     if not by_agent or not is_own_env(about.env.id):
         return None
     agent, scores = next(iter(by_agent.items()))
-    seed, repetition = block = scores.blocks[0]
+    seed, repetition = scores.blocks[0]
     spec = RunSpec(
         env=about.env,
         agent=summary.agents[agent],
@@ -89,33 +62,27 @@ def first_instance(summary: Summary, task: str) -> Instance | None:
         horizon=about.horizon,
         seed=seed,
         feedback=about.feedback,
-        member=about.members.get(block, {}),
+        member=about.members.get((seed, repetition), {}),
     )
     if not spec.built.rebuildable:
         return None
     check_size(spec.built.kwargs)
-    with cached_only(), instance_env(spec) as (env, problem):
-        if problem.is_finite:
-            assert problem.arms is not None
-            arms = np.arange(len(problem.arms))
-            return Instance(problem, block, problem.arms, np.asarray(env.mean(arms), np.float64))
-        points = None if env.recipe.family.expensive else box_points(problem.dim)
-        mean = None if points is None else np.asarray(env.mean(points), np.float64)
-        return Instance(problem, block, points, mean, env.low, env.high)
+    with cached_only(), instance_env(spec) as (_, problem):
+        return problem
 
 
-def task_theory(summary: Summary, task: str, instance: Instance | None = None) -> TheoryReport | None:
+def task_theory(summary: Summary, task: str) -> TheoryReport | None:
     """The theory of a task, compared with its runs; only agents that are loaded already are built for it.
 
     Returns:
         The report; None for a task to which no theory applies, see `theory_report`, or without a first instance.
     """
-    instance = first_instance(summary, task) if instance is None else instance
-    if instance is None:
+    problem = first_problem(summary, task)
+    if problem is None:
         return None
     built = {name: agent for name in summary.on(task) if (agent := built_agent(summary.agents[name])) is not None}
     with one_blas_thread():  # many small products, which threads only slow down
-        return theory_report(summary, task, instance.problem, built)
+        return theory_report(summary, task, problem, built)
 
 
 def built_agent(ref: Ref) -> Agent | None:

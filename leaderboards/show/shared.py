@@ -24,7 +24,7 @@ from leaderboards.score.theory import TheoryReport
 from leaderboards.show.agent_card import agent_card
 from leaderboards.show.format import file_names, moment
 from leaderboards.show.palette import DASHES, HUES, LineStyle, line_styles
-from leaderboards.show.rebuilt import Instance, first_instance, task_theory
+from leaderboards.show.rebuilt import task_theory
 
 T = TypeVar("T")
 
@@ -53,7 +53,6 @@ class Site:
         styles: Line style by agent.
         task_files: File name of the page of each task; `agent_files` likewise.
         delay_files: The delay studies, each with the file name of its page; studies of one environment share a page.
-        instances: The first instance of each task, where it could be built again.
         theory: Theory by task: the report, or the reason why it could not be worked out; absent where none applies.
         cards: What is known of each agent; None for one whose class is not loaded.
     """
@@ -76,7 +75,6 @@ class Site:
         studies = delay_studies(summary)
         files = file_names("feedback", dict.fromkeys(study.base for study in studies))
         self.delay_files: list[tuple[DelayStudy, str]] = [(study, files[study.base]) for study in studies]
-        self.instances: dict[str, Instance] = {}
         self.theory: dict[str, TheoryReport | str] = {}
         for task in summary.tasks if theory else ():
             self._build_again(task)
@@ -84,14 +82,11 @@ class Site:
         self._made: dict[tuple[Any, ...], Any] = {}
 
     def _build_again(self, task: str) -> None:
-        """Note the first instance of a task and its theory, or the error in place of the theory."""
+        """Note the theory of a task, or the error in its place."""
         try:
-            instance = first_instance(self.shown, task)
-            if instance is not None:
-                self.instances[task] = instance
-                report = task_theory(self.shown, task, instance)
-                if report is not None:
-                    self.theory[task] = report
+            report = task_theory(self.shown, task)
+            if report is not None:
+                self.theory[task] = report
         except FetchError as error:
             self.theory[task] = error.reason
         except Exception as error:  # third-party environments may raise anything

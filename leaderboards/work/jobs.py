@@ -26,7 +26,7 @@ from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.registry import OWN
 from leaderboards.play.build import load_plugins, preload_modules
 from leaderboards.play.protocol_checks import RunTimeout
-from leaderboards.play.record import RunRecord, Watcher
+from leaderboards.play.record import RunRecord
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import RunSpec
 from leaderboards.store.store import Store, StoreError
@@ -85,7 +85,6 @@ class Job:
         kill: Whether the process may be killed if a run does not end in time; False in the user's own process.
         sandbox: Where each agent plays, in a process without the environment, see `leaderboards.play.isolated`; None
             for agents beside the environment.
-        watcher: Looks on; its runs are played from their beginning, without checkpoints.
     """
 
     specs: tuple[RunSpec, ...]
@@ -95,7 +94,6 @@ class Job:
     registered: tuple[Any, ...] = ((), ())
     kill: bool = True
     sandbox: Sandbox | None = None
-    watcher: Watcher | None = None
 
 
 def registrations(specs: Iterable[RunSpec]) -> tuple[Any, ...]:
@@ -204,15 +202,13 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
     """Up to three tries; faults of the protocol, skips, timeouts and a lack of memory would only repeat themselves."""
     for attempt in range(1, TRIES + 1):
         checkpoint = Checkpoint(store.checkpoint(spec.key), job.limits.checkpoint)
-        watch = None if job.watcher is None else job.watcher.watch(spec)
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
             with _same_folder(), _time_limit(job, progress):
                 if job.sandbox is None:  # then this process never loads the agent's
                     preload_modules(spec)
             with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume, memory_limit(job.limits):
-                saved = checkpoint if watch is None else None
-                record = run_spec(spec, saved, sandbox=job.sandbox, watch=watch)
+                record = run_spec(spec, checkpoint, sandbox=job.sandbox)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
         record = replace(record, tries=attempt, agent=None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from leaderboards.play.fit import Fit
-from leaderboards.play.record import RunRecord, Watcher, lacks_data
+from leaderboards.play.record import RunRecord, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
 from leaderboards.store.store import Store, SuiteLostError
@@ -111,7 +111,6 @@ def run_missing(
     retry_failed: bool = False,
     sandbox: Sandbox | None = None,
     console: Console | None = None,
-    watcher: Watcher | None = None,
 ) -> RunReport:
     """Play what `store` does not have yet.
 
@@ -125,7 +124,6 @@ def run_missing(
         retry_failed: Whether to count what is not done as missing.
         sandbox: Where agents play, in processes without the environment; None for beside it.
         console: Where the progress is reported; None for nowhere.
-        watcher: Looks on; None for nobody.
 
     Raises:
         OSError: if results cannot be written.
@@ -137,7 +135,7 @@ def run_missing(
     store.runs_directory.mkdir(parents=True, exist_ok=True)
     progress = _Progress(len(specs), report, console)
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=store.root) as scratch:
-        schedule = _Schedule(todo, store, executor, Path(scratch), sandbox, watcher)
+        schedule = _Schedule(todo, store, executor, Path(scratch), sandbox)
         for record in schedule.play():
             report.add(record)
             progress.show(schedule)
@@ -155,7 +153,6 @@ def play_suite(
     *,
     begins: Callable[[Sequence[RunSpec]], None] = lambda _: None,
     console: Console | None = None,
-    watcher: Watcher | None = None,
     retry_failed: bool = False,
     partly: bool = True,
 ) -> RunReport:
@@ -169,7 +166,6 @@ def play_suite(
         warn: Is told warnings, as of results that are not in the suite.
         begins: Is told the runs that are played next, when the folder is the suite's.
         console: Where the progress is reported; None for nowhere.
-        watcher: Looks on while runs are played; None for nobody.
         retry_failed: Whether to count what is not done as missing.
         partly: Whether environments whose data cannot be had are left out.
 
@@ -203,7 +199,6 @@ def play_suite(
             executor,
             retry_failed=retry_failed,
             console=console,
-            watcher=watcher,
         )
     report.without_data = lacking
     return report
@@ -278,10 +273,9 @@ class _Schedule:
         executor: Executor,
         scratch: Path,
         sandbox: Sandbox | None,
-        watcher: Watcher | None,
     ) -> None:
         self._store, self._executor, self._scratch = store, executor, scratch
-        self._sandbox, self._watcher = sandbox, watcher
+        self._sandbox = sandbox
         entries = store.entries()
         # With the status: a time alone would rely on the clocks of several machines.
         self._stale = {(key, run.status, run.finished) for key, run in entries.items()}
@@ -337,7 +331,7 @@ class _Schedule:
         progress = self._scratch / f"{next(self._numbers)}.txt"
         limits, kill = self._executor.limits, self._executor.in_subprocess
         found = registrations(specs)
-        job = Job(specs, self._store.root, progress, limits, found, kill, self._sandbox, self._watcher)
+        job = Job(specs, self._store.root, progress, limits, found, kill, self._sandbox)
         self._executor.submit(job)
         self._open += 1
 

@@ -16,6 +16,7 @@ from leaderboards.audit.measure import (
     SKETCH_COLUMNS,
     band_violations,
     held_bytes,
+    informative,
     sketch_accuracy,
 )
 from leaderboards.play.build import build_agent
@@ -187,3 +188,9 @@ def test_a_theorem_promises_something_under_its_conditions_alone(
 ) -> None:
     found = guarantee_status(started(Ref("GP-UCB", kwargs), problem).band_guarantee(), problem)
     assert found == "" if not reason else reason in found
+
+
+def test_informative_is_the_share_of_bands_narrower_than_the_range() -> None:
+    f = np.array([0.0, 1.0, 2.0, 0.5])
+    assert informative((f, np.array([0.5, 0.99, 1.0, 3.0])), f) == 0.5
+    assert np.isnan(informative(None, f))

@@ -23,7 +23,7 @@ from leaderboards.publish.holdout import _drawn
 from leaderboards.publish.make import _note, write_board
 from leaderboards.score.summary import summarise
 from leaderboards.show.format import row_command
-from leaderboards.show.rebuilt import check_size, first_instance
+from leaderboards.show.rebuilt import check_size, first_problem
 from leaderboards.store.store import Store
 from leaderboards.verify.screen import chance
 from leaderboards.verify.verify import verify
@@ -126,9 +126,9 @@ def test_a_family_is_one_task_of_a_folder_a_board_and_the_pages(tmp_path: Path) 
     assert len(summary.scores["Family", "GP-UCB"]) == 4
     assert len({member["dim"] for member in summary.tasks["Family"].members.values()}) == 3
     assert summary.tasks["RKHS"].members == {}
-    first = first_instance(summary, "Family")
+    first = first_problem(summary, "Family")
     assert first is not None
-    assert first.problem.dim == summary.tasks["Family"].members[0, 0]["dim"]
+    assert first.dim == summary.tasks["Family"].members[0, 0]["dim"]
     board = write_board(suite, tmp_path / "board", store)
     assert {key: run.spec for key, run in Board(board.directory).entries().items()} == {
         spec.key: spec for spec in suite.specs()

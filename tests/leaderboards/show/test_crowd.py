@@ -354,27 +354,6 @@ def test_a_line_at_zero_runs_along_the_edge_of_a_logarithmic_axis(crowd: Path, o
         assert all(float(text.replace("−", "-")) > 0 for text in labels), "every tick says its whole number"
 
 
-def test_where_an_agent_pulled_is_drawn_and_kept_in_the_address(real: Path, open_page: Open) -> None:
-    path = real / "site" / "env-gpsample.html"
-    with open_page(path) as page:
-        page.locator("#pulls").scroll_into_view_if_needed()
-        page.locator("#pulls .main-svg").first.wait_for()
-        page.locator("#pull-agent").select_option("GP-BUCB")
-        text = page.locator("#pull-counts").inner_text()
-        assert text.startswith("60 pulls of ")
-        assert "GP-BUCB" in page.locator("#pulls").get_attribute("aria-label")
-        n = page.evaluate("document.getElementById('pulls').data[1].customdata.map(([n]) => n)")
-        assert sum(n) == 60
-        address = page.url
-        picture(page.locator("section[aria-labelledby=where]"), "pulls")
-    with open_page(path) as page:
-        page.goto("about:blank")
-        page.goto(address)
-        page.locator("#pulls").scroll_into_view_if_needed()
-        page.locator("#pulls .main-svg").first.wait_for()
-        assert page.locator("#pull-counts").inner_text() == text
-
-
 def test_an_agent_says_what_it_is_and_where_its_code_is(crowd: Path, open_page: Open) -> None:
     with open_page(crowd / "site" / "agent-gp-ucb-width-2.html") as page:
         about = page.locator("section[aria-labelledby=about]")

@@ -29,6 +29,7 @@ from leaderboards.show import build_page, palette
 from leaderboards.show.build import embed, page_templates, prose
 from leaderboards.show.chart import Axis, Chart, Line, TaskView, page_json
 from leaderboards.show.charts import metric_chart, time_chart
+from leaderboards.show.environment import REPEATED, repetition_data
 from leaderboards.show.format import between, file_names, number, packed_each, row_command
 from leaderboards.show.overview import overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles, swatch, thumbnail
@@ -36,7 +37,7 @@ from leaderboards.show.shared import Site
 from leaderboards.show.table import TableCell, number_cell
 from leaderboards.store.exchange import add, pack
 from leaderboards.store.store import Store
-from tests.leaderboards.folders import Failure, folder, record, trace
+from tests.leaderboards.folders import AGENTS, Failure, folder, record, trace
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {
@@ -239,12 +240,31 @@ def test_the_page_is_the_same_twice_and_forgets_pages_of_what_is_gone(tmp_path: 
     index = build_page(tmp_path)
     first = {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")}
     gone = [tmp_path / "site" / "env-gone.html"]
-    gone += [tmp_path / "site" / place / "env-gone.js" for place in ("repetitions", "pulls", "compare")]
+    gone += [tmp_path / "site" / place / "env-gone.js" for place in ("repetitions", "compare")]
     for path in gone:
         path.write_text("old")
     assert build_page(tmp_path) == index
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.html")} == first
     assert not any(path.exists() for path in gone)
+
+
+def test_single_repetitions_are_the_curves_of_the_runs(tmp_path: Path) -> None:
+    site = Site(summarise(folder(tmp_path, repetitions=3)))
+    found = repetition_data(site, "RKHS")["metrics"]
+    assert tuple(found) == REPEATED
+    scores = site.summary.scores["RKHS", "GP-UCB"]
+    for name in REPEATED:
+        x, runs = found[name]["x"], found[name]["runs"]["GP-UCB"]
+        at = np.searchsorted(scores.t, x)
+        curves = np.frombuffer(base64.b64decode(runs), "<f4").reshape(3, len(x))
+        np.testing.assert_allclose(curves, scores.curves[name][:, at], rtol=1e-7)
+
+
+def test_one_repetition_has_no_others_beside_it(tmp_path: Path) -> None:
+    folder(tmp_path, [Ref("GPBandit/RKHS-v0")], AGENTS[:2], repetitions=1)
+    build_page(tmp_path, theory=False)
+    assert not list((tmp_path / "site" / "repetitions").iterdir())
+    assert '"repeated":[]' in (tmp_path / "site" / "env-rkhs.html").read_text()
 
 
 def test_runs_from_elsewhere_are_marked(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ import pytest
 
 import agents
 from leaderboards.api.run_suite import run_suite
-from leaderboards.audit.store import AuditStore, AuditWatcher
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store.store import Store, StoreError
@@ -81,15 +80,11 @@ def test_an_agent_that_changes_the_working_folder_loses_no_run(
     elsewhere.mkdir()
     specs = specs_of("Uniform", Ref(players.path(players.Wanders), {"folder": str(elsewhere)}), horizon=20)
     with closing(Workforce(workers, name, Limits(checkpoint=1e-6)).hired()) as executor:
-        played, audited = Store("played"), Store("audited")
+        played = Store("played")
         assert run_missing(specs, played, executor).ended == {"done": 6}
-        watcher = AuditWatcher(audited.directory)
-        assert run_missing(specs, audited, executor, watcher=watcher).ended == {"done": 6}
     assert Path.cwd() == tmp_path
     assert list(elsewhere.iterdir()) == []
-    for store in (played, audited):
-        assert store.done_keys() == Store(tmp_path / store.directory).done_keys() == {spec.key for spec in specs}
-    assert AuditStore(tmp_path / "audited").keys() == {spec.key for spec in specs}
+    assert played.done_keys() == Store(tmp_path / played.directory).done_keys() == {spec.key for spec in specs}
 
 
 def test_a_second_call_does_only_what_is_missing(tmp_path: Path, reference: Store) -> None:
