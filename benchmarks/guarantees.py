@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from leaderboards.api.simulate import simulate
-from leaderboards.audit.bands import Cell, Regret, read_study
+from leaderboards.audit.bands import Cell, Regret, most_confirmed, read_study
 from leaderboards.audit.paths import STRATEGIES, Adversary, BandOnPath, Paths, Player, Policy, along
-from leaderboards.audit.validity import most_confirmed
 from leaderboards.work.executors import in_processes
 
 KEPT = Path(__file__).parents[1] / "leaderboards" / "audit" / "bands.json"

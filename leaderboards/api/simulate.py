@@ -420,7 +420,13 @@ class _SideBySide(_Parts):
             for i, record in enumerate(records):
                 record.trace = pd.DataFrame({"t": np.arange(1, T + 1), **{k: v[i] for k, v in columns.items()}})
                 record.seconds = seconds / n
-            _keep(self._out, records, self.where, self._vector.precision)
+            _keep(
+                self._out,
+                records,
+                self.where,
+                vector.precision,
+                device.name == "numpy" and vector.precision == "float64",
+            )
             regrets = regrets[:, self._times - 1]
         return _Played(chosen, regret, regrets, bands, seconds)
 
@@ -517,7 +523,7 @@ def _play_alone(
         if record.status != "done":
             raise RuntimeError(f"repetition {spec.repetition} {record.status}: {record.reason}")
         if out is not None:
-            _keep(out, [record], "run by run", "float64")
+            _keep(out, [record], "run by run", "float64", exact=True)
         trace = record.trace
         actions = trace.filter(regex="^action").to_numpy()
         recommended = inference_regret(trace["inference_regret"].to_numpy())[times - 1]
@@ -526,11 +532,10 @@ def _play_alone(
     return specs[0].repetition, watch.guarantee, _Played(seconds=perf_counter() - started, **joined)
 
 
-def _keep(out: Any, records: list[RunRecord], how: str, precision: str) -> None:
-    """Write runs to a results folder, and how they were played."""
+def _keep(out: Any, records: list[RunRecord], how: str, precision: str, exact: bool) -> None:
+    """Write runs to a results folder, and how they were played; `exact` ones are what single runs are, bit for bit."""
     store = Store(out)
     store.write(*records)
-    exact = how == "run by run" or (how.startswith("side by side on numpy") and precision == "float64")
     note = {"played": how, "precision": precision, "verifiable bit for bit": exact}
     with written_whole(store.root / "simulated.json") as path:
         path.write_text(json.dumps(note, indent=1))

@@ -3,25 +3,32 @@
 A band that is proven for adaptive pulls holds whatever is pulled, so a rule may choose by anything and state it. Bands
 are therefore judged along the pulls of several players, and rules by their regret, beside the band that may be stated.
 
-A band is *refuted* by a cell, a task and a player, where so many violated runs are improbable at `delta`: the binomial
-tail is below 0.05 over the cells of the band. It *keeps its word* if a theorem applies in all its cells and each of
-them confirms it, see `leaderboards.audit.validity`. Two more facts say what that is worth. Its *least factor* is what
-the band could be multiplied by and still keep its word: far below 1, nothing was tested. Its *share said* is that of
-arms with a band narrower than the range of the means: near 0, it says nothing.
+A run is violated if some mean was ever outside the band. A band is *refuted* by a cell, a task and a player, where so
+many violated runs are improbable at `delta`: the binomial tail is below 0.05 over the number of its cells, so that a
+band that keeps its word is refuted anywhere with a probability of at most 0.05. A cell *confirms* a band if the
+one-sided 95 % Clopper-Pearson limit of the share of runs that held is at least `1 - delta`. A band *keeps its word* if
+a theorem applies in all its cells and each of them confirms it. Two more facts say what that is worth. Its *least
+factor* is what the band could be multiplied by and still keep its word: far below 1, nothing was tested. Its *share
+said* is that of arms with a band narrower than the range of the means: near 0, it says nothing.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
-from leaderboards.audit.validity import least_held, most_violated
+from leaderboards.score.statistics import clopper_pearson
+
+SIGNIFICANCE = 0.05
+"""Of the limit of confirmation, and of refutation over all tasks together."""
 
 TESTED = 0.5
 """Least factor below which a band is not tested."""
@@ -246,3 +253,28 @@ def _choice(
     half, said = means[band] if band else (float("nan"), float("nan"))
     error = float(np.sqrt(np.sum([one.error**2 for one in mine])) / len(tasks))
     return ChoiceRow(rule, float(np.mean([one.mean for one in mine])), error, band, float(half), float(said))
+
+
+# ---- exact binomial limits ----
+
+
+def least_held(violated: int, runs: int, significance: float = SIGNIFICANCE) -> float:
+    """Lower Clopper-Pearson limit of the share of runs that hold, one-sided; NaN without runs."""
+    if not runs:
+        return math.nan
+    return float(clopper_pearson(np.array([runs - violated]), runs, significance)[0][0])
+
+
+@functools.cache
+def most_violated(runs: int, delta: float, tasks: int, significance: float = SIGNIFICANCE) -> int:
+    """Largest number of violated runs on a task that does not refute a row, when `tasks` decide."""
+    tails = scipy.stats.binom.sf(np.arange(-1, runs), runs, delta)  # P(X >= k) of each k
+    return int(np.flatnonzero(tails >= significance / tasks)[-1])
+
+
+def most_confirmed(runs: int, delta: float) -> int:
+    """Largest number of violated runs that confirms a row, -1 if even none does."""
+    k = -1
+    while k < runs and least_held(k + 1, runs) >= 1 - delta:
+        k += 1
+    return k

@@ -16,16 +16,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gpbandit_envs.functions.optima import FILE, write
 from leaderboards.cli.errors import Commands, UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, limits_of, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.suite import Suite, load_suite
-from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, pack_board
+from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names
 from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.holdout import LEADERS, play_holdout
-from leaderboards.publish.instances import suite_optima
 from leaderboards.publish.make import make_board
 from leaderboards.publish.submission import (
     Submission,
@@ -105,18 +103,6 @@ def make(
     with user_errors(directory):
         suite, store, console = load_suite(name), Store(directory), Console(stderr=True)
         make_board(suite, store, workers, say, native=native, console=console)
-
-
-@app.command()
-def optima(name: _NAME) -> None:
-    """Search the maxima of all drawn functions on boxes of a suite, and keep them for whoever plays it.
-
-    They are written into the package's own file, as a checkout has it.
-    """
-    with user_errors(FILE.parent):
-        found = suite_optima(load_suite(name))
-        write(found)
-    say(f"{len(found)} maxima written to {FILE}")
 
 
 @app.command()
@@ -317,20 +303,6 @@ def _accepted(submission: Path, scratch: Path, what: str) -> tuple[Submission, S
     suite = found.store.suite()
     assert suite is not None  # which would be a fault
     return found, suite
-
-
-@app.command()
-def pack(
-    name: _NAME,
-    out: Annotated[Path, typer.Option(help="The archive.")],
-) -> None:
-    """Pack a board into one file, whose folder `--against` takes once it is unpacked, and print its SHA-256."""
-    found = opened(name)
-    if part_of := found.suite().part_of:
-        raise UserError(f"NAME: expected a whole board, such as {part_of!r}, of which {name!r} is a part")
-    with user_errors(out):
-        sha256 = pack_board(found, out)
-    say(f"{out}, SHA-256 {sha256}")
 
 
 @app.command()

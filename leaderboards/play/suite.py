@@ -12,12 +12,10 @@ import traceback
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-import gymnasium as gym
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -458,17 +456,11 @@ def not_in_suite(suite: Suite, specs: Mapping[str, RunSpec]) -> list[str]:
     ]
 
 
-def build_environments_once(
-    specs: Iterable[RunSpec], look: Callable[[RunSpec, gym.Env[Any, Any]], None] | None = None
-) -> dict[str, str]:
+def build_environments_once(specs: Iterable[RunSpec]) -> dict[str, str]:
     """Build every environment once, so that its data are fetched and its settings tried before anything runs.
 
     Each run builds its own again, so that none finds what another left in an environment: where the data are there,
     that costs 1 to 30 ms.
-
-    Args:
-        specs: The runs.
-        look: Is shown each environment that was built, with a run that plays on it.
 
     Returns:
         Why the data of an environment cannot be had, by the key of its ref, for those of which they cannot.
@@ -480,9 +472,7 @@ def build_environments_once(
     with asked_once():
         for spec in {spec.built.key: spec for spec in specs}.values():
             try:
-                with closing(build_env(spec.built, spec.horizon)) as env:
-                    if look is not None:
-                        look(spec, env)
+                build_env(spec.built, spec.horizon).close()
             except DataError as error:
                 without_data[spec.built.key] = data_reason(error)
             except Exception as error:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # SciPy loads `scipy.stats` when it is first asked for, which a command that plays seldom does
 
 from leaderboards.play.measures import IN_UNITS, RANKED_BY
 from leaderboards.score.answer import leader
@@ -30,7 +28,7 @@ from leaderboards.score.factors import ACCELERATION, ENHANCEMENT, factors
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.reliability import LEAST_RELIABILITY
-from leaderboards.score.statistics import Interval, levelled, stratified_means
+from leaderboards.score.statistics import Interval, stratified_means
 from leaderboards.show import palette
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -52,7 +50,6 @@ CRITERIA = {
 
 _FACTORS = {"acceleration": ACCELERATION, "enhancement": ENHANCEMENT}
 _HALVES = ("held out", "tuning")
-_DISAGREEING = 8  # agents that are listed
 
 
 class ScoreTab(NamedTuple):
@@ -92,9 +89,6 @@ class ScoreTable(NamedTuple):
             and of acceleration and enhancement where agents are ranked by what they recommend.
         kernels: Classes of what agents are told, if there are several.
         batchings: Ways of playing, if there are several.
-        disagreements: Agents on which criteria disagree most: the position by each criterion, 1 for the best score, and
-            the last position less the first. Agents of one score share the first of their positions.
-        correlations: Kendall's tau between the orders of two criteria, in words.
     """
 
     key: str
@@ -104,8 +98,6 @@ class ScoreTable(NamedTuple):
     columns: Sequence[tuple[str, str]] = ()
     kernels: Sequence[str] = ()
     batchings: Sequence[str] = ()
-    disagreements: Sequence[Row] = ()
-    correlations: Sequence[str] = ()
 
 
 def class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
@@ -149,8 +141,6 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         heads,
         kernels,
         batchings,
-        _disagreements(site, found),
-        _correlations(found),
     )
 
 
@@ -286,36 +276,3 @@ def _notes(scores: BoardScores) -> list[str]:
 
 def _first(n: int) -> str:
     return "one agent first" if n == 1 else f"{n} agents tied first"
-
-
-def _disagreements(site: Site, found: Mapping[str, BoardScores]) -> list[Row]:
-    """The agents whose position differs most between two criteria, by as much as a fifth of all positions."""
-    if len(found) < 2:
-        return []
-    agents = [agent for agent in site.summary.agents if all(agent in scores.agents for scores in found.values())]
-    by_criterion = []
-    for scores in (found[by] for by in CRITERIA if by in found):
-        means = levelled(scores.S.mean(axis=0))[[scores.agents.index(agent) for agent in agents]]
-        by_criterion.append(scipy.stats.rankdata(-means, method="min").astype(int).tolist())
-    positions = dict(zip(agents, zip(*by_criterion)))
-    spreads = {agent: max(one) - min(one) for agent, one in positions.items()}
-    most = sorted((name for name in agents if spreads[name] > 1), key=lambda name: -spreads[name])
-    return [
-        agent_row(site, agent, [TableCell(str(n), n) for n in (*positions[agent], spreads[agent])])
-        for agent in most
-        if 5 * spreads[agent] >= len(agents)
-    ][:_DISAGREEING]
-
-
-def _correlations(found: Mapping[str, BoardScores]) -> list[str]:
-    lines = []
-    for one, other in itertools.combinations([by for by in CRITERIA if by in found], 2):
-        a, b = found[one], found[other]
-        agents = [agent for agent in a.agents if agent in b.agents]
-        if len(agents) > 2:
-            x, y = (scores.S.mean(axis=0)[[scores.agents.index(agent) for agent in agents]] for scores in (a, b))
-            tau = float(scipy.stats.kendalltau(x, y).statistic)
-            if np.isfinite(tau):
-                titles = f"{METRICS[one].title.lower()} and {METRICS[other].title.lower()}"
-                lines.append(f"{titles} {tau:.2f}".replace("-", "\N{MINUS SIGN}"))
-    return lines

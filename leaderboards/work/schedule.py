@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from leaderboards.play.fit import Fit
 from leaderboards.play.record import RunRecord, lacks_data
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, SuiteError, build_environments_once, not_in_suite
@@ -177,8 +176,7 @@ def play_suite(
     """
     specs = list(specs)
     todo = missing(specs, store, retry_failed)
-    fit = Fit()
-    without_data = build_environments_once(todo, fit.look)
+    without_data = build_environments_once(todo)
     labels = {spec.built.key: spec.env.label for spec in specs}
     lacking = {labels[key]: reason for key, reason in without_data.items()}
     if lacking and not partly:
@@ -189,8 +187,6 @@ def play_suite(
     if skipped := [spec for spec in missing(todo, store) if spec.built.key in without_data]:
         store.write(*(RunRecord(spec, "skipped", reason=without_data[spec.built.key]) for spec in skipped))
     playable = [spec for spec in todo if spec.built.key not in without_data]
-    if skipping := fit.warning(playable):
-        warn(skipping)
     begins(playable)
     with closing(workforce.hired()) as executor:
         report = run_missing(

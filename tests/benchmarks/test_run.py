@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from benchmarks import bench_optimisers, bench_policies, bench_textbook, growth, run, textbook
+from benchmarks import bench_optimisers, bench_policies, bench_textbook, run, textbook
 from benchmarks.measure import Machine, Row, against
 from gpbandit_envs.gp import SE
 from tests.reference.posterior import dense
@@ -143,34 +142,3 @@ def test_an_optimiser_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match="Optuna is not installed"):
         dict(bench_optimisers.cases())["map-ucb-optuna"]()
-
-
-def test_exponents_of_known_powers() -> None:
-    rows = pd.DataFrame(
-        [
-            {"policy": "BBKB", "axis": axis, "size": size, "seconds": size**1.5, "bytes": 7.0 * size**0.5}
-            for axis in ("A", "T")
-            for size in (1.0, 2.0, 4.0, 8.0)
-        ]
-    )
-    table = growth.exponents(rows).set_index(["axis", "quantity"])
-    np.testing.assert_allclose(table["exponent"][:, "seconds"], 1.5)
-    np.testing.assert_allclose(table["exponent"][:, "bytes"], 0.5)
-    assert table["proved"][("T", "seconds")] == 1
-    assert np.isnan(table["proved"][("T", "bytes")])
-
-
-def test_effective_dimension_against_the_textbook() -> None:
-    problem, _ = growth.make_problem(growth.Size(A=40, T=30))
-    pulled = np.random.default_rng(0).integers(40, size=30)
-    K = SE(0.2)(np.asarray(problem.arms), np.asarray(problem.arms))
-    variance = dense(K, pulled, np.zeros(30), growth.NOISE**2)[1]
-    assert growth.effective_dimension(problem, pulled) == pytest.approx(variance[pulled].sum() / growth.NOISE**2)
-
-
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux's /proc")
-def test_memory_of_a_policy_grows_with_its_arms() -> None:
-    found = [growth.measured("GP-UCB", growth.Size(A=A, T=40), limit=20.0) for A in (10_000, 40_000)]
-    assert found[0] is not None
-    assert found[1] is not None
-    assert found[1]["bytes"] > 2 * found[0]["bytes"] > 2 * 8 * 10_000

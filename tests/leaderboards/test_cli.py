@@ -11,14 +11,16 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import pytest
 import typer
 
 import agents
 import leaderboards
-from gpbandit_envs import datasets
-from gpbandit_envs.registry import registered
+from gpbandit_envs import datasets, problem_of
+from gpbandit_envs.registry import ENVIRONMENTS, registered
 from leaderboards.cli import main
 from leaderboards.play.suite import AgentEntry, parse_suite, suite_names
 from leaderboards.store.store import Store
@@ -120,12 +122,6 @@ def test_where_an_extra_of_a_board_s_own_agent_is_missing_the_way_around_is_said
     code, _, errors = call(*run)
     assert code == 2
     assert "--against" not in errors, "there is no agent of one's own"
-
-
-def test_a_part_of_a_board_is_not_packed(call: Call, tmp_path: Path) -> None:
-    code, _, err = call("board", "pack", "core-v2-lite", "--out", tmp_path / "x.zip")
-    assert code == 2
-    assert "expected a whole board, such as 'core-v2'" in err
 
 
 def test_a_ranking_names_a_board_that_there_is_not(call: Call, suite: Path, tmp_path: Path) -> None:
@@ -480,6 +476,20 @@ def test_show(call: Call, suite: Path) -> None:
     ):
         code, _, err = call("show", wrong)
         assert (code, err) == (2, f"error: no environment, agent or suite {wrong!r}; did you mean {meant!r}?\n")
+
+
+@pytest.mark.parametrize("row", [row for row in ENVIRONMENTS if row.data is None and row.extra is None], ids=str)
+def test_the_registry_says_whether_a_kernel_is_stated(row: Any) -> None:
+    problem = problem_of(gym.make(row.id))
+    stated = "none" if problem.kernel is None else {"oracle": "true", "misspecified": "wrong"}[problem.knowledge]
+    assert row.kernel == stated
+
+
+def test_what_plays_a_table_of_data_is_told_a_kernel_that_was_chosen() -> None:
+    for row in ENVIRONMENTS:
+        if row.data is not None:
+            assert row.kernel == ("chosen" if row.dim is None else "none")
+    assert problem_of(gym.make("GPBandit/DrawnPlate-v0")).kernel is not None
 
 
 def test_every_entry_can_be_shown(call: Call) -> None:

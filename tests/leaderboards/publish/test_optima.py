@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.optima import suite_optima
 from gpbandit_envs.functions import maximum, optima
 from gpbandit_envs.functions.gp_draws import GPSampleBox
 from gpbandit_envs.functions.rkhs import RKHSBox
 from gpbandit_envs.gp import Matern
 from leaderboards.play.suite import parse_suite
-from leaderboards.publish.instances import suite_optima
 
 SUITE = parse_suite(
     {

@@ -1,4 +1,4 @@
-"""Tables of scores on pages: tabs by criterion, classes of entrants, and where criteria disagree."""
+"""Tables of scores on pages: tabs by criterion and classes of entrants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
@@ -85,33 +84,6 @@ def test_agents_are_placed_within_their_classes_too(site: Site) -> None:
 def test_every_level_of_knowledge_has_its_heading() -> None:
     assert set(STATED) == set(KNOWLEDGE_LEVELS)
     assert len(set(STATED.values())) == len(STATED)
-
-
-def test_the_agent_that_criteria_order_differently_is_named(site: Site) -> None:
-    (table,) = score_tables(site)
-    first = table.disagreements[0]
-    positions = [cell.sort for cell in first.cells]
-    assert (first.name, positions[0], positions[2], positions[-1]) == ("EpsGreedy", 4, 1, 3)
-    assert len(table.correlations) == 6
-
-
-def test_agents_of_one_score_have_one_position_where_criteria_disagree(tmp_path: Path) -> None:
-    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
-    for agent, power in {"a": 0.9, "b": 0.5, "c": 0.1, "d": 0.0}.items():
-        for repetition in range(2):
-            T = np.arange(60)
-            regret = np.where(T < 59, 0.5 * (T + 1.0) ** -power, 0.0)  # each of them ends at the best arm
-            one = record(env, Ref(agent), repetition)
-            one = replace(
-                one,
-                trace=one.trace.assign(regret=regret, inference_regret=regret),
-                facts={"optimum": 1.0, MEAN_GAP: 1.0},
-            )
-            store.write(one)
-    (table,) = score_tables(Site(summarise(store)))
-    positions = {row.name: [cell.sort for cell in row.cells] for row in table.disagreements}
-    assert {agent: found[:2] for agent, found in positions.items()} == {"c": [3, 1], "d": [4, 1]}
-    assert [found[-1] for found in positions.values()] == [3, 2]
 
 
 def test_a_task_has_its_own_places(site: Site) -> None:

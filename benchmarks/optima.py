@@ -1,11 +1,18 @@
-"""What all agents of a suite meet alike: the maxima of its drawn functions on boxes."""
+"""Searches the maxima of all drawn functions on boxes of a suite, and keeps them for whoever plays it.
+
+    python -m benchmarks.optima boxes-v2
+
+They are written into the package's own file, as a checkout has it.
+"""
 
 from __future__ import annotations
+
+import sys
 
 from gpbandit_envs.functions import optima
 from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.play.run import instance_env
-from leaderboards.play.suite import Suite
+from leaderboards.play.suite import Suite, load_suite
 
 
 def suite_optima(suite: Suite) -> dict[str, optima.Found]:
@@ -16,3 +23,9 @@ def suite_optima(suite: Suite) -> dict[str, optima.Found]:
                 with instance_env(spec) as (env, _):
                     _ = env.certificate
         return dict(found)
+
+
+if __name__ == "__main__":
+    found = suite_optima(load_suite(sys.argv[1]))
+    optima.write(found)
+    print(f"{len(found)} maxima written to {optima.FILE}")
