@@ -1,9 +1,10 @@
-"""Public names of a package that are imported when they are first used, so that the package itself loads at once."""
+"""What is imported when it is first used: public names of a package, and libraries that are not always there."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,3 +28,22 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str]
         return sorted({*vars(sys.modules[package]), *modules})
 
     return load, names
+
+
+def optional(needs: str, extra: str, *modules: str) -> list[Any]:
+    """Modules that an extra of this package brings; what they warn of while they are imported is not ours.
+
+    Args:
+        needs: Who needs them, as a sentence.
+        extra: Name of the extra.
+        *modules: Their names.
+
+    Raises:
+        ImportError: if one is not installed.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return [importlib.import_module(module) for module in modules]
+    except ImportError as error:
+        raise ImportError(f'{needs}: pip install "gpbandit-envs[{extra}]"') from error

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from agents.adapters.ask_tell import AskTell
 from agents.adapters.base import one_thread
+from gpbandit_envs.lazy import optional
 
 
 class Ax(AskTell):
@@ -59,13 +60,7 @@ class Ax(AskTell):
 
 def _load() -> tuple[Any, Any]:
     """Ax's client and its configuration of a range, or an ImportError that says what to install."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from ax.api.client import Client
-            from ax.api.configs import RangeParameterConfig
-            from ax.utils.common.logger import ROOT_STREAM_HANDLER
-    except ImportError as error:
-        raise ImportError('Ax is not installed: pip install "gpbandit-envs[ax]"') from error
-    ROOT_STREAM_HANDLER.setLevel(logging.ERROR)  # it says what it does at every step
-    return Client, RangeParameterConfig
+    names = ("ax.api.client", "ax.api.configs", "ax.utils.common.logger")
+    client, configs, logger = optional("Ax is not installed", "ax", *names)
+    logger.ROOT_STREAM_HANDLER.setLevel(logging.ERROR)  # it says what it does at every step
+    return client.Client, configs.RangeParameterConfig

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from agents.adapters.ask_tell import AskTell
 from agents.adapters.base import one_thread
 from agents.core.protocol import Capabilities
+from gpbandit_envs.lazy import optional
 
 
 class BayBE(AskTell):
@@ -81,10 +82,4 @@ class _Running:
 
 
 def _load() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import baybe
-    except ImportError as error:
-        raise ImportError('BayBE is not installed: pip install "gpbandit-envs[baybe]"') from error
-    return baybe
+    return optional("BayBE is not installed", "baybe", "baybe")[0]

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 
 from agents.adapters.base import HistoryAgent, one_thread
 from gpbandit_envs.arguments import as_count, as_number, as_word
+from gpbandit_envs.lazy import optional
 
 
 class BoTorch(HistoryAgent):
@@ -94,15 +95,6 @@ class BoTorch(HistoryAgent):
         return botorch.acquisition.qLogNoisyExpectedImprovement(model, X_baseline=train_x, prune_baseline=True)
 
 
-def load() -> tuple[ModuleType, ModuleType, ModuleType]:
+def load() -> list[Any]:
     """PyTorch, BoTorch and GPyTorch, or an ImportError that says what to install."""
-    try:
-        with warnings.catch_warnings():
-            # PyTorch's own libraries use what it is about to deprecate.
-            warnings.simplefilter("ignore")
-            import botorch
-            import gpytorch
-            import torch
-    except ImportError as error:
-        raise ImportError('BoTorch is not installed: pip install "gpbandit-envs[botorch]"') from error
-    return torch, botorch, gpytorch
+    return optional("BoTorch is not installed", "botorch", "torch", "botorch", "gpytorch")

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from agents.adapters.base import HistoryAgent, one_thread
 from gpbandit_envs.arguments import as_word
 from gpbandit_envs.domain import Dimension
+from gpbandit_envs.lazy import optional
 
 
 class Optuna(HistoryAgent):
@@ -85,10 +86,7 @@ def _typed(value: float, dimension: Dimension) -> int | float | str:
 
 def load(sampler: str) -> ModuleType:
     """Optuna, and for `"gp"` PyTorch with it, or an ImportError that says what to install."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError('Optuna is not installed: pip install "gpbandit-envs[optuna]"') from error
+    optuna: ModuleType = optional("Optuna is not installed", "optuna", "optuna")[0]
     if sampler == "gp":
         try:
             import torch  # noqa: F401

@@ -143,13 +143,10 @@ class ManyBeliefs(Beliefs):
         self.posterior.update(arms, y)
 
     def maximise(self, score: Score, rng: np.random.Generator) -> Array:
-        return self._best(score(self.mean, self._present_sd()))
+        return self._best(score(self.mean, self.xp.sqrt(self.xp.clip(self.posterior.v, 0.0, None))))
 
     def maximise_bound(self, width: Number, rng: np.random.Generator) -> Array:
         return self.maximise(UpperConfidenceBound(self.column(width)), rng)
-
-    def _present_sd(self) -> Array:
-        return self.xp.sqrt(self.xp.clip(self.posterior.v, 0.0, None))
 
     def _best(self, values: Array) -> Array:
         return self.xp.argmax(values, axis=1)[None, :]

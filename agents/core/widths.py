@@ -348,8 +348,11 @@ class NonAdaptive(WidthSchedule):
 
     def __call__(self, context: WidthContext) -> Number:
         c = context
-        events = self.sides * c.n_arms * c.t**2
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(events * pi**2 / (6 * c.delta)))
+        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(self.odds(c)))
+
+    def odds(self, context: WidthContext) -> float:
+        """Number of events in the union over `delta`."""
+        return self.sides * context.n_arms * context.t**2 * pi**2 / (6 * context.delta)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from agents.experiment.constraints import Linear
 from agents.experiment.goals import Goal
 from agents.experiment.parameters import Parameter, Parameters, Point
 from agents.experiment.region import Region
+from gpbandit_envs.lazy import optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,12 +33,9 @@ def import_plotly() -> tuple[ModuleType, Any]:
     Raises:
         ImportError: if it is not installed.
     """
-    try:
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
-    except ImportError as error:
-        raise ImportError('the figure of an experiment needs Plotly: pip install "gpbandit-envs[plot]"') from error
-    return go, make_subplots
+    needs = "the figure of an experiment needs Plotly"
+    go, panels = optional(needs, "plot", "plotly.graph_objects", "plotly.subplots")
+    return go, panels.make_subplots
 
 
 def outcome_figure(

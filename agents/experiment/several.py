@@ -12,7 +12,6 @@ from agents.core.protocol import Action, Actions, Feedback, Pending
 from agents.experiment.goals import Goal
 from agents.experiment.hypervolume import LogHypervolumeImprovement, boxes_above, is_dominated, reference_of
 from agents.learned.gp_bucb import MAPBUCB
-from gpbandit_envs.gp.regression import GPRegression
 
 _BLOCK = 1_024  # candidates that are compared at a time
 _NEAR = 16  # candidates drawn around the points that are best so far
@@ -86,7 +85,8 @@ class SeveralOutcomes:
         Y = Y[:, : self._n_objectives]
         reference = reference_of(Y, self._least[: self._n_objectives])
         lower, upper = boxes_above(Y[kept], reference)
-        models = [self._with_open(self.parts[j], open_) for j in self._order]
+        ordered = [self.parts[j] for j in self._order]
+        models = [part._hallucinated(np.concatenate([part.failed, open_])) for part in ordered]
         least, most = self._least[self._n_objectives :], self._most[self._n_objectives :]
         return LogHypervolumeImprovement(models, lower, upper, least, most)
 
@@ -106,19 +106,6 @@ class SeveralOutcomes:
         if not kept.any():
             return known
         return known[kept][~is_dominated(Y[kept][:, : self._n_objectives])]
-
-    @staticmethod
-    def _with_open(part: MAPBUCB, open_: Actions) -> GPRegression:
-        """The posterior of an outcome given all data, and at open and failed points its own mean."""
-        posterior = part.posterior
-        assert isinstance(posterior, GPRegression)
-        hallucinated = np.concatenate([part.failed, open_])
-        if len(hallucinated) == 0:
-            return posterior
-        Z = part.space.coordinates(hallucinated)
-        X, y = np.concatenate([part.X, Z]), np.concatenate([part.y, posterior.at(Z)[0]])
-        known = np.append(part.known, np.full(len(Z), np.nan))
-        return GPRegression(posterior.kernel, X, y, posterior.lam, part.prior_mean, known)
 
     def recommend(self, allowed: Bool[np.ndarray, " n"]) -> Action:
         """The evaluated point of best posterior mean among those whose means keep to all limits.

@@ -12,11 +12,13 @@ from agents.experiment.history import STATUS, has_outcomes, row_named
 from agents.experiment.parameters import Point, plain
 from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.csv_file import EMPTY, read_csv
+from gpbandit_envs.lazy import optional
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _EXCEL = (".xlsx", ".xlsm")
+_OPENPYXL = ("Excel files need openpyxl", "excel", "openpyxl")
 
 
 class Plate(list[Point]):
@@ -51,7 +53,7 @@ class Plate(list[Point]):
             ImportError: if openpyxl is not installed (extra `excel`).
             ValueError: if the file's name ends otherwise.
         """
-        import_openpyxl()
+        optional(*_OPENPYXL)
         if Path(path).suffix.lower() != ".xlsx":
             raise ValueError(f"path: expected a name that ends with .xlsx, got {str(path)!r}")
         return self._written(path, overwrite, lambda to: self.to_frame().to_excel(to, index=False, engine="openpyxl"))
@@ -65,14 +67,6 @@ class Plate(list[Point]):
         with written_whole(path) as temporary, temporary.open("wb") as to:
             write(to)
         return path
-
-
-def import_openpyxl() -> None:
-    """Raise ImportError where openpyxl is not installed."""
-    try:
-        import openpyxl  # noqa: F401
-    except ImportError as error:
-        raise ImportError('Excel files need openpyxl: pip install "gpbandit-envs[excel]"') from error
 
 
 def read_sheet(
@@ -128,7 +122,7 @@ def _read(path: Path, words: Collection[str]) -> pd.DataFrame:
         return read_csv(path.read_bytes(), str(path), "point", words)
     if suffix not in _EXCEL:
         raise ValueError(f"point: expected a dict, or a .csv or .xlsx file, got {str(path)!r}; save it as one of these")
-    import_openpyxl()
+    optional(*_OPENPYXL)
     types = dict.fromkeys(words, str)
     return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=EMPTY, dtype=types)
 

@@ -15,11 +15,11 @@ from jaxtyping import Float, Int
 
 from agents.core.gp_settings import WidthContext
 from agents.core.regret_bounds import variance_constant
-from agents.core.widths import WidthSchedule
+from agents.core.widths import NonAdaptive, WidthSchedule
 
 
 @dataclass(frozen=True)
-class OfflineTheorem(WidthSchedule):
+class OfflineTheorem(NonAdaptive):
     """`Psi + R / sqrt(lam) sqrt(2 log(A B / delta))`, valid because a batch is chosen without its feedback.
 
     The theorem is about one arm and one side of the band. Both sides of A arms in B batches are `2 A B` events. For
@@ -32,11 +32,6 @@ class OfflineTheorem(WidthSchedule):
         n_batches: Number of batches B, set by the policy.
     """
 
-    assumes = "norm"
-    theorem = "Vakili et al. (2021), Theorem 1"
-    gaussian_noise: ClassVar[bool] = True
-    depends_on_pulls: ClassVar[bool] = False
-    counts_arms: ClassVar[bool] = True
     chosen_blindly: ClassVar[Literal["", "batch", "all"]] = "batch"
 
     n_batches: int = 1
@@ -44,10 +39,8 @@ class OfflineTheorem(WidthSchedule):
     def in_batch(self, number: int, n_batches: int) -> WidthSchedule:
         return replace(self, n_batches=n_batches)
 
-    def __call__(self, context: WidthContext) -> float:
-        c = context
-        events = self.sides * c.n_arms * self.n_batches
-        return c.norm_bound + c.noise_std / sqrt(c.lam) * sqrt(2 * log(events / c.delta))
+    def odds(self, context: WidthContext) -> float:
+        return self.sides * context.n_arms * self.n_batches / context.delta
 
 
 @dataclass(frozen=True)

@@ -83,17 +83,17 @@ class MAPBUCB(LearnedAgent):
         return open_[len(pending) :]
 
     def _hallucinated(self, actions: Actions) -> Predictive:
-        """The posterior given all data, and at `actions` its own mean."""
-        assert isinstance(self.posterior, GPRegression)
-        if len(actions) == 0:
+        """The posterior given all data, and at `actions` its own mean; of a mixture that of each part."""
+        if len(actions) == 0 or (self.spread and not isinstance(self.posterior, Mixture)):  # no draws yet
             return self.posterior
+        parts = self.posterior.parts if isinstance(self.posterior, Mixture) else (self.posterior,)
         Z = self.space.coordinates(actions)
-        X, y = np.concatenate([self.X, Z]), np.concatenate([self.y, self.posterior.at(Z)[0]])
-        return GPRegression(self.posterior.kernel, X, y, self.posterior.lam, self.prior_mean, self._known(len(Z)))
-
-    def _known(self, n: int) -> np.ndarray:
-        """Noise variances that were told, and those of `n` points that count as told."""
-        return np.append(self.known, np.full(n, np.nan))
+        X, known = np.concatenate([self.X, Z]), np.append(self.known, np.full(len(Z), np.nan))
+        told = [
+            GPRegression(part.kernel, X, np.concatenate([self.y, part.at(Z)[0]]), part.lam, self.prior_mean, known)
+            for part in parts
+        ]
+        return told[0] if len(told) == 1 else Mixture(told, self.spread)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -152,16 +152,3 @@ class MixtureBUCB(MAPBUCB):
                 groups=self.groups,
             )
             self.hyperparameters = [*self.hyperparameters, *drawn[3::4]]
-
-    def _hallucinated(self, actions: Actions) -> Predictive:
-        if not isinstance(self.posterior, Mixture) or len(actions) == 0:
-            return self.posterior
-        Z = self.space.coordinates(actions)
-        X = np.concatenate([self.X, Z])
-        parts = [
-            GPRegression(
-                part.kernel, X, np.concatenate([self.y, part.at(Z)[0]]), part.lam, self.prior_mean, self._known(len(Z))
-            )
-            for part in self.posterior.parts
-        ]
-        return Mixture(parts, self.spread)

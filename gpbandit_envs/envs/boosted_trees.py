@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from types import ModuleType
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.live_training import BestKnown, Split, Training, TrainingFailed, training_recipe
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.lazy import optional
 
 _ROUNDS = 100
 _SEED = 0  # of the columns that a tree is given; part of the task's definition
@@ -51,7 +51,7 @@ class BoostedTrees(Training):
 
     def __init__(self, program: str) -> None:
         super().__init__()
-        self._xgboost = _import()
+        (self._xgboost,) = optional("GPBandit/XGBoost needs XGBoost", "hpo", "xgboost")
         table = load("SoftwareDefect", program=program)
         data = Split(table.features, table.values[:, 0].astype(np.int64))
         self.best_known = _BEST_KNOWN[program]
@@ -118,11 +118,3 @@ def xgboost(
     """
     find("SoftwareDefect").choose({"program": program})  # before the cache, to which a list is no key
     return training_recipe(defects(program), noise_std, kernel, noise, {"cost": "passes over a column"})
-
-
-def _import() -> ModuleType:
-    try:
-        import xgboost as module
-    except ImportError as error:
-        raise ImportError('GPBandit/XGBoost needs XGBoost: pip install "gpbandit-envs[hpo]"') from error
-    return module

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.envs.entry_point import EntryPoint
 from gpbandit_envs.envs.live_training import BestKnown, Training, training_recipe
 from gpbandit_envs.envs.recipe import EnvRecipe, KernelLike, NoiseLike
+from gpbandit_envs.lazy import optional
 
 # Which terrains are flown over is part of the task's definition: another number would be another version.
 _TERRAINS = 20191
@@ -72,7 +72,9 @@ class LunarController(Training):
         super().__init__()
         self._n_terrains = n_terrains
         self._seeds = np.random.SeedSequence(_TERRAINS).generate_state(n_terrains).tolist()
-        self._world: Any = _import()()
+        # Box2D's wrapper warns of its own types, and crashes the interpreter where warnings are errors.
+        names = ("Box2D", "gymnasium.envs.box2d.lunar_lander")
+        self._world: Any = optional("GPBandit/LunarLanding needs Box2D", "lunar", *names)[1].LunarLander()
         self.ceiling = float(np.mean([120.0 - _potential(self._start(seed)) for seed in self._seeds]))
 
     def run(self, values: tuple[float, ...]) -> tuple[float, float]:
@@ -146,16 +148,3 @@ def _potential(s: list[float]) -> float:
     """The lander's potential, of which the reward is the change."""
     x, y, vx, vy, angle, _, left, right = s
     return -100 * (math.hypot(x, y) + math.hypot(vx, vy) + abs(angle)) + 10 * (left + right)
-
-
-def _import() -> type:
-    try:
-        with warnings.catch_warnings():
-            # Box2D's wrapper warns of its own types, and crashes the interpreter where warnings are errors.
-            warnings.simplefilter("ignore")
-            import Box2D  # noqa: F401
-            from gymnasium.envs.box2d.lunar_lander import LunarLander
-    except ImportError as error:
-        raise ImportError('GPBandit/LunarLanding needs Box2D: pip install "gpbandit-envs[lunar]"') from error
-    world: type = LunarLander
-    return world

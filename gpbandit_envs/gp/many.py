@@ -195,15 +195,11 @@ class ManyPosteriors:
         self.v = self.rows.prior - xp.sum(W * W, axis=0, keepdims=True)
         self._W[0, : len(arms), :] = xp.astype(W, self._W.dtype)
 
-    def variance_at_pulls(self) -> Array:
-        """Posterior variance at the arm of each pull, shape (R, t)."""
-        xp = self.device.xp
-        return xp.clip(xp.take_along_axis(self.v, self.arms[:, : self.n_pulls], axis=1), 0.0, None)
-
     def effective_dimension(self) -> Array:
         """`Tr(K_t (K_t + lam I)^-1)`, shape (R,)."""
-        noise = self.noise_of(self.arms[:, : self.n_pulls])
-        return self.device.xp.sum(self.variance_at_pulls() / noise, axis=1)
+        xp, arms = self.device.xp, self.arms[:, : self.n_pulls]
+        variance = xp.clip(xp.take_along_axis(self.v, arms, axis=1), 0.0, None)
+        return xp.sum(variance / self.noise_of(arms), axis=1)
 
 
 def at(values: Array, arms: Array) -> Array:
