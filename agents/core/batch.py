@@ -147,7 +147,6 @@ class LazyBatch(Batch):
 
     Args:
         posterior, width, pending: As for `Batch`.
-        mean: Mean to add, shape (A,); the posterior's by default, zeros to pick by variance alone.
         n_candidates: How many candidates to begin with; by default 32, or one in 256 arms if that is more.
         max_candidates: How many are too many; by default a quarter of all arms, at most 131,072.
     """
@@ -157,14 +156,13 @@ class LazyBatch(Batch):
         posterior: ArmPosterior,
         width: float,
         pending: Int[np.ndarray, " p"] | None = None,
-        mean: Float[np.ndarray, " A"] | None = None,
         n_candidates: int | None = None,
         max_candidates: int | None = None,
     ) -> None:
         super().__init__(posterior, width, pending)
         ahead = posterior.look_ahead()
         self.variance = ahead.v  # the same numbers in the same array
-        self._arms = _Arms(None, posterior.mean if mean is None else mean, ahead, width, posterior.lam)
+        self._arms = _Arms(None, posterior.mean, ahead, width, posterior.lam)
         if n_candidates is not None:
             self._arms.n_few = n_candidates
         if max_candidates is not None:

@@ -25,6 +25,7 @@ from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.gp.linalg import jittered_cholesky, pivoted_cholesky, solve_lower
 
 _BLOCK = 128
+_STEP = 2.0  # factor `q > 1` by which the regularisation falls
 
 
 def bless(
@@ -33,7 +34,6 @@ def bless(
     pulls: Float[np.ndarray, " u"],
     lam: float,
     rng: np.random.Generator,
-    step: float = 2.0,
     oversampling: float = 8.0,
 ) -> Float[np.ndarray, " u"]:
     """Approximate ridge leverage scores of all pulled arms, in O(u m^2) for m drawn arms.
@@ -44,26 +44,23 @@ def bless(
         pulls: Pulls of each, shape (u,), > 0.
         lam: Noise variance of one pull.
         rng: Source of the draws.
-        step: Factor `q > 1` by which the regularisation falls.
         oversampling: Factor `q_1 = q_2 > 0` of the numbers of points; the theorem's constants are larger.
 
     Returns:
         `var(x) / lam` of each arm given all pulls, up to a factor.
 
     Raises:
-        ValueError: if `step` or `oversampling` is out of range.
+        ValueError: if `oversampling` is out of range.
 
     Reference: Rudi, Calandriello, Carratino and Rosasco (2018), On fast leverage score sampling and optimal learning,
     Algorithm 1.
     """
-    if not step > 1:
-        raise ValueError(f"step: expected a factor > 1, got {step!r}")
     if not oversampling > 0:
         raise ValueError(f"oversampling: expected a factor > 0, got {oversampling!r}")
     prior = kernel.diag(X)
     n = float(pulls.sum())
     first = max(float(prior.max()) * n, lam)
-    steps = ceil(log(first / lam) / log(step)) if first > lam else 0
+    steps = ceil(log(first / lam) / log(_STEP)) if first > lam else 0
     J, A = np.zeros(0, np.int64), np.zeros(0)
     for h in range(1, steps + 1):
         lam_h = first * (lam / first) ** (h / steps)

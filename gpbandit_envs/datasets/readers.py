@@ -25,13 +25,12 @@ _BATCH = 4_096
 _LONGEST = 1 << 24
 
 
-def read_numbers(path: Path, *, header: tuple[str, ...] | None, delimiter: str = ",") -> Float[np.ndarray, "n k"]:
-    """A table of numbers.
+def read_numbers(path: Path, *, header: tuple[str, ...] | None) -> Float[np.ndarray, "n k"]:
+    """A table of numbers, separated by commas.
 
     Args:
         path: File.
         header: Names that the first line must hold; None if the file has no header.
-        delimiter: Separator of columns.
 
     Raises:
         IntegrityError: if the header differs or a cell is no number.
@@ -39,10 +38,10 @@ def read_numbers(path: Path, *, header: tuple[str, ...] | None, delimiter: str =
     try:
         with path.open(encoding="utf-8") as lines:
             if header is not None:
-                found = tuple(next(csv.reader([next(lines)], delimiter=delimiter)))
+                found = tuple(next(csv.reader([next(lines)])))
                 if found != header:
                     raise ValueError(f"expected the columns {', '.join(header)}, got {', '.join(found)}")
-            return np.loadtxt(lines, delimiter=delimiter, ndmin=2, dtype=np.float64)
+            return np.loadtxt(lines, delimiter=",", ndmin=2, dtype=np.float64)
     except (ValueError, StopIteration) as fault:
         raise IntegrityError(f"{path.name}: not the expected table ({fault})") from fault
 

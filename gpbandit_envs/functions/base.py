@@ -164,7 +164,6 @@ class FixedArms(ArmFamily):
         mean: Mean of each arm, shape `(A,)`, unit of the reward.
         kernel: Prior offered to policies.
         norm_bound: Bound on the RKHS norm offered to policies.
-        facts: Further facts for the certificate.
     """
 
     fixed = True
@@ -175,12 +174,11 @@ class FixedArms(ArmFamily):
         mean: Float[np.ndarray, " A"],
         kernel: Kernel | None = None,
         norm_bound: float | None = None,
-        facts: dict[str, object] | None = None,
     ) -> None:
         self.arms = arms
         self.kernel = kernel
         self.norm_bound = norm_bound
-        self._function = certify_arms(mean, facts=facts)
+        self._function = certify_arms(mean)
 
     def draw(self, rng: np.random.Generator) -> ArmFunction:
         return self._function

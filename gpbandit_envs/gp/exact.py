@@ -67,7 +67,6 @@ class ExactPosterior(ArmPosterior):
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0, unit of y^2; one for each arm, shape (A,), where they differ.
-        max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
 
     Attributes:
         lam: The noise variance of one feedback; the largest, where they differ.
@@ -86,14 +85,8 @@ class ExactPosterior(ArmPosterior):
     Reference: Rasmussen and Williams (2006), algorithm 2.1 and eq. 2.23-2.24.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        X: Float[np.ndarray, "A d"],
-        lam: float | Float[np.ndarray, " A"],
-        max_memory: int | None = None,
-    ) -> None:
-        super().__init__(kernel, X, largest_noise(lam), max_memory)
+    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], lam: float | Float[np.ndarray, " A"]) -> None:
+        super().__init__(kernel, X, largest_noise(lam))
         self._begin(lam, self.rows, np.zeros(self.n_arms))
 
     def _begin(

@@ -219,7 +219,7 @@ def test_ties_go_to_the_lowest_index() -> None:
 def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     rng = np.random.default_rng(3)
     posterior = ExactPosterior(SE(0.3), rng.random((40, 2)), 1e-2)
-    builder = LazyBatch(posterior, 1.0, mean=np.zeros(40), n_candidates=3)
+    builder = LazyBatch(posterior, 1.0, n_candidates=3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
     assert isinstance(builder._arms.ahead, RowsAhead)

@@ -122,10 +122,6 @@ def test_the_check_finds_what_is_broken(methods: dict[str, Any], words: str) -> 
         agents.check_agent(type("Broken", (Spread,), methods), show=None)
 
 
-def test_late_feedback_is_played() -> None:
-    agents.check_agent(Spread)
-
-
 def test_a_list_of_its_own_is_found_when_resumed_with_open_tickets() -> None:
     with pytest.raises(AgentCheckError, match="restored with 3 tickets open, play differs on twelve arms"):
         agents.check_agent(OwnList)

@@ -109,7 +109,6 @@ def noise_estimate(
     *,
     family: str = "matern52",
     prior: HyperPrior | None = None,
-    units: tuple[float, float] | None = None,
 ) -> Hyperparameters:
     """`known` with the noise variance that is most probable given the data, kernel variance and lengthscales fixed.
 
@@ -119,9 +118,8 @@ def noise_estimate(
         known: Kernel variance and lengthscales, in the units of `y`.
         family: `"matern52"`, `"matern32"` or `"se"`.
         prior: Priors and bounds; None for the defaults of `HyperPrior`.
-        units: Offset and scale to standardise `y` with; None for its own mean and standard deviation.
     """
-    data, _, scale = standardised(X, y, units)
+    data, _, scale = standardised(X, y, None)
     target = LogPosterior(data, HyperPrior() if prior is None else prior, family)
     theta = known.rescaled(1 / scale).vector()
 
