@@ -199,9 +199,6 @@ ENVIRONMENTS: tuple[EnvironmentRow, ...] = (
     EnvironmentRow("DrawnPlate", "tabular:DrawnPlate", 200, _HERE, data="DrawnPlate", kernel="chosen"),
 )
 
-WITH_DATA = frozenset(row.id for row in ENVIRONMENTS if row.data is not None)
-"""Ids of the environments that need a data set."""
-
 TABLE = EnvironmentRow("Table", "own_table:table", 200, "of one's own", kernel="chosen")
 """A table of one's own, which has to be named: `file=` and `target=`."""
 

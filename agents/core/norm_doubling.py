@@ -98,7 +98,6 @@ class NormEstimate:
     Attributes:
         value: The current guess.
         lower_bound: The largest lower bound on the norm so far.
-        doublings: How often the guess has been doubled.
 
     Reference: Calandriello et al. (2019), section 4, names the technique for an unknown norm; the test is by
     `norm_lower_bound`.
@@ -107,7 +106,6 @@ class NormEstimate:
     def __init__(self, model: Model) -> None:
         self.value = model.norm_bound
         self.lower_bound = 0.0
-        self.doublings = 0
         self._model = model
         self._next = 1.0
 
@@ -131,4 +129,3 @@ class NormEstimate:
         self.lower_bound = max(self.lower_bound, bound)
         while self.value < self.lower_bound:
             self.value *= 2
-            self.doublings += 1
