@@ -228,10 +228,10 @@ class TestRegion:
     def test_equalities_that_share_parameters_hold_to_the_last_digit_in_any_order(
         self, settings: dict[str, Any], constraints: list[Any]
     ) -> None:
-        proposed = []
-        for order in permutations(constraints):
+        proposed, orders = [], list(permutations(constraints))
+        for order in [*orders[:6], *orders[6::6]]:
             lab = Experiment(settings, "Random", constraints=order)
-            proposed.append(lab.ask(20))
+            proposed.append(lab.ask(10))
             for each in map(as_constraint, order):
                 assert isinstance(each, Linear)
                 for point in proposed[-1]:
