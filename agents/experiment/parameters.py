@@ -381,12 +381,13 @@ def is_number(value: Any) -> bool:
 
 
 def _decimals(values: list[Any]) -> list[Any]:
-    """Levels without what sums of steps add to their decimals: 0.85 for 0.8500000000000001, and 0 for 5.6e-17."""
+    """Sorted levels without what sums of steps add to their decimals: 0.85 for 0.8500000000000001, 0 for 5.6e-17."""
     tiny, out = nil(values) * SAME, []
+    unit = _ULPS * math.ulp(max(-values[0], values[-1]))
     for value in values:
         short = float(f"{value:.12g}") if isinstance(value, float) else value
         noisy = isinstance(value, float) and len(repr(value).split("e")[0].strip("-0.")) >= _NOISY
-        if noisy and (abs(value) <= tiny or abs(short - value) <= _ULPS * math.ulp(max(map(abs, values)))):
+        if noisy and (abs(value) <= tiny or abs(short - value) <= unit):
             value = 0.0 if abs(value) <= tiny else short
         out.append(value)
     return out
