@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -751,9 +752,11 @@ class Experiment:
             ImportError: if Plotly is not installed (extra `plot`).
             TypeError, ValueError: if an argument is none of the experiment's, or outcomes do not differ yet.
         """
-        from agents.experiment.plot import model_figure
+        from agents.experiment.plot import model_figure, numbers_of
 
-        j = self._named(self.outcomes[0] if outcome is None else outcome)
+        j, numbers = self._named(self.outcomes[0] if outcome is None else outcome), numbers_of(self._choices.parameters)
+        if pair is not None and not (isinstance(pair, (tuple, list)) and tuple(pair) in list(permutations(numbers, 2))):
+            raise ValueError(f"pair: expected two of {', '.join(numbers)}, got {pair!r}")
         if not self._history.averages():
             raise ValueError("plot_model: expected at least one outcome, got none yet")
         if point is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations, permutations
+from itertools import combinations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -207,6 +207,11 @@ def moved(point: Point, values: Mapping[str, Any], region: Region | None) -> Poi
     return out
 
 
+def numbers_of(parameters: Parameters) -> list[str]:
+    """The parameters that are numbers, of which two may have a contour."""
+    return [each.name for each in parameters.all if not each.dimension.choices]
+
+
 def model_figure(
     parameters: Parameters,
     region: Region | None,
@@ -224,12 +229,10 @@ def model_figure(
     `Experiment.plot_model`.
     """
     go, make_subplots = import_plotly()
-    numeric = [each.name for each in parameters.all if not each.dimension.choices]
+    numeric = numbers_of(parameters)
     if pair is None and len(numeric) > 1:
         first, second = sorted(numeric, key=lambda name: -effects[name][0])[:2]
         pair = (first, second)
-    elif pair is not None and not (isinstance(pair, (tuple, list)) and tuple(pair) in list(permutations(numeric, 2))):
-        raise ValueError(f"pair: expected two of {', '.join(numeric)}, got {pair!r}")
     rows = -(-len(parameters.all) // COLUMNS)
     last = [{}, {"colspan": 2}, None]
     figure = make_subplots(rows=rows + 1, cols=COLUMNS, specs=[*[[{}] * COLUMNS for _ in range(rows)], last])
