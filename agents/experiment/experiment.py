@@ -434,9 +434,8 @@ class Experiment:
             raise TypeError(f"point: expected {expected}, got {shown(point)}")
         if outcome is not None or failed or sd is not None:
             raise ValueError("outcome, failed, sd: expected none beside a table, which says what came of each point")
-        parameters = {each.name: each for each in self._choices.parameters.all}
-        words = [name for name, each in parameters.items() if all(isinstance(label, str) for label in each.labels)]
-        words = [name for name in words if parameters[name].labels]
+        labelled = [each for each in self._choices.parameters.all if each.labels]
+        words = [each.name for each in labelled if all(isinstance(label, str) for label in each.labels)]
         frame = read_sheet(point, self._choices.names, words, self.outcomes, tuple(self._sds.values()))
         if frame.columns.isin(self._sds.values()).any():
             self._refuse_sd()

@@ -329,11 +329,8 @@ class History:
                 if same is not None:
                     taken.add(same)
                     continue
-                told, errors = (
-                    each if not each or len(self._names) > 1 else each[self._names[0]] for each in (came, sds)
-                )
                 again = correct and any(each.status != "open" or each.early for _, each in known)
-                self.tell(point, told, outcomes is None, again, errors or None)
+                self.tell(point, came, came is None, again, sds or None)
                 taken.update(place for place, each in self.met(new.action, "done", "failed") if _says(each, came, sds))
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
