@@ -147,26 +147,13 @@ class LazyBatch(Batch):
 
     Args:
         posterior, width, pending: As for `Batch`.
-        n_candidates: How many candidates to begin with; by default 32, or one in 256 arms if that is more.
-        max_candidates: How many are too many; by default a quarter of all arms, at most 131,072.
     """
 
-    def __init__(
-        self,
-        posterior: ArmPosterior,
-        width: float,
-        pending: Int[np.ndarray, " p"] | None = None,
-        n_candidates: int | None = None,
-        max_candidates: int | None = None,
-    ) -> None:
+    def __init__(self, posterior: ArmPosterior, width: float, pending: Int[np.ndarray, " p"] | None = None) -> None:
         super().__init__(posterior, width, pending)
         ahead = posterior.look_ahead()
         self.variance = ahead.v  # the same numbers in the same array
         self._arms = _Arms(None, posterior.mean, ahead, width, posterior.lam)
-        if n_candidates is not None:
-            self._arms.n_few = n_candidates
-        if max_candidates is not None:
-            self._arms.max_few = max_candidates
         if pending is not None:
             self._arms.pull(Counter(pending.tolist()))
         self._top: _TopArms | None = None
@@ -213,8 +200,8 @@ class _Arms:
     ) -> None:
         self._arms, self._mean, self.ahead, self._width, self._lam = arms, mean, ahead, width, lam
         self._scores = _scores(mean, ahead.v, width)
-        self.n_few = max(_FEW, len(mean) // 256)
-        # Some dozens or hundreds of arms are updated after every pick.
+        self.n_few = max(_FEW, len(mean) // 256)  # candidates to begin with
+        # How many are too many. Some dozens or hundreds of arms are updated after every pick.
         self.max_few = min(len(mean) // 4, _MOST) if arms is None or len(mean) > _MANY else 0
         # Pulls since the scores were updated: while there are any, they are upper bounds.
         self._unseen = Counter[int]()

@@ -5,7 +5,7 @@ Branch and bound. In a cell with centre `c` and half-diagonal `rho`, a function 
 
     f(x) <= f(c) + |grad f(c)|_1 h + H rho^2 / 2,    h the half-width of the cell,
 
-so that a cell whose bound does not beat the best value seen by more than `tol` is dropped, and the others are halved
+so that a cell whose bound does not beat the best value seen by more than `_TOL` is dropped, and the others are halved
 in every coordinate. What the remaining cells could still hide is the tolerance reported.
 
 Where there are too many cells to finish, as from four coordinates on, the maximum is the best of many climbs, and the
@@ -25,6 +25,7 @@ from gpbandit_envs.functions.optima import Found, key_of, recall, remember
 from gpbandit_envs.problem import Certificate
 
 _REVISION = 1  # of this search: raised whenever it finds anything else
+_TOL = 1e-9  # at which the search may stop, relative to `max(1, |optimum|)`
 _BUDGET = 150_000  # cells of one level beyond which the search stops, with the tolerance it has reached
 _COARSE = 1_024  # cells to start from, about
 _SOBOL, _CLIMBS = 2**13, 64  # where the search stops early: points, and how many of the best are climbed from
@@ -49,7 +50,6 @@ def certify_smooth(
     f: Smooth,
     dim: int,
     norm: float | None = None,
-    tol: float = 1e-9,
     facts: Mapping[str, object] | None = None,
     starts: Float[np.ndarray, "k d"] | None = None,
 ) -> Certificate:
@@ -61,22 +61,21 @@ def certify_smooth(
         f: The function.
         dim: Number of coordinates.
         norm: RKHS norm to state in the certificate.
-        tol: Tolerance at which the search may stop, relative to `max(1, |optimum|)`.
         facts: Further facts for the certificate.
         starts: Points near which maxima are likely, shape `(k, d)`.
     """
     limits = _REVISION, _BUDGET, _COARSE, _SOBOL, _CLIMBS
-    key = key_of(f, limits, dim, tol, None if starts is None else starts.tolist())
+    key = key_of(f, limits, dim, _TOL, None if starts is None else starts.tolist())
     found = recall(key)
     if found is None:
-        found = _search(f, dim, tol, starts)
+        found = _search(f, dim, starts)
         remember(key, found)
     best, where, reached, proven = found
     stated = dict(facts or {}) | ({} if proven else {"optimum": "best value found, not proven"})
     return Certificate(optimum=best, optimal_action=where, optimum_tol=reached, norm=norm, facts=stated)
 
 
-def _search(f: Smooth, dim: int, tol: float, starts: Float[np.ndarray, "k d"] | None) -> Found:
+def _search(f: Smooth, dim: int, starts: Float[np.ndarray, "k d"] | None) -> Found:
     """The maximum, where it is, the bound on its error, and whether that is within the tolerance."""
     per_axis = max(2, round(_COARSE ** (1 / dim)))
     axis = (np.arange(per_axis) + 0.5) / per_axis
@@ -91,13 +90,13 @@ def _search(f: Smooth, dim: int, tol: float, starts: Float[np.ndarray, "k d"] | 
     while True:
         values = f(centres)
         bounds = values + np.abs(f.gradient(centres)).sum(axis=1) * half + 0.5 * H * dim * half * half
-        slack = tol * max(1.0, abs(best)) if np.isfinite(best) else 0.0
+        slack = _TOL * max(1.0, abs(best)) if np.isfinite(best) else 0.0
         for start in np.argsort(-values)[:climbs]:
             if values[start] > best + slack or climbs > 1:
                 value, point = _climb(f, centres[start])
                 if value > best:
                     best, where = value, point
-        climbs, slack = 1, tol * max(1.0, abs(best))
+        climbs, slack = 1, _TOL * max(1.0, abs(best))
         alive = centres[bounds > best + slack]
         if len(alive) == 0:
             reached = slack

@@ -48,6 +48,16 @@ def posterior_of(kind: str, rng: np.random.Generator, n_arms: int, lam: float) -
     return sketch
 
 
+def lazy(
+    posterior: ArmPosterior, width: float, few: int | None, most: int | None = None, pending: np.ndarray | None = None
+) -> LazyBatch:
+    """A batch with so many candidates to begin with, and at most."""
+    builder = LazyBatch(posterior, width, pending)
+    arms = builder._arms
+    arms.n_few, arms.max_few = few or arms.n_few, most or arms.max_few
+    return builder
+
+
 @settings(max_examples=150)
 @given(
     kind=st.sampled_from(["exact", "sketched"]),
@@ -73,7 +83,7 @@ def test_lazy_equals_eager(
     posterior = posterior_of(kind, rng, n_arms, lam)
     pending = rng.integers(0, n_arms, n_pending)
     picks, leads = eager(posterior, 2.0, 60, pending)
-    builder = LazyBatch(posterior, 2.0, pending=pending, n_candidates=n_candidates, max_candidates=max_candidates)
+    builder = lazy(posterior, 2.0, n_candidates, max_candidates, pending)
     with patch.multiple(batch, _MANY=many, _FEW=2):  # so that candidates have candidates
         for pick, lead in zip(picks, leads, strict=True):
             mine = builder.next()
@@ -142,7 +152,7 @@ def test_runs_of_one_arm_are_what_single_picks_would_be(
     posterior = posterior_of(kind, rng, 30, lam)
     picks, leads = eager(posterior, width, 250, np.zeros(0, np.int64))
     sure = next((i for i, lead in enumerate(leads) if lead < 1e-9), len(picks))
-    builder = LazyBatch(posterior, width, n_candidates=5)
+    builder = lazy(posterior, width, 5)
     while len(builder.picks) < sure:
         arm, count = builder.propose(limit)
         assert 1 <= count <= limit
@@ -170,7 +180,7 @@ def test_picks_below_a_threshold_are_what_single_picks_would_be(
     posterior = posterior_of(kind, rng, n_arms, lam)
     picks, leads = eager(posterior, width, 250, np.zeros(0, np.int64))
     sure = next((i for i, lead in enumerate(leads) if lead < 1e-9), len(picks))
-    builder, total = LazyBatch(posterior, width, n_candidates=5), 1.0
+    builder, total = lazy(posterior, width, 5), 1.0
     expected = total
     while len(builder.picks) < sure:
         builder.next()
@@ -212,14 +222,14 @@ def test_a_long_run_takes_few_steps() -> None:
 
 def test_ties_go_to_the_lowest_index() -> None:
     posterior = ExactPosterior(SE(1e-3), np.arange(50.0)[:, None], 1.0)
-    builder = LazyBatch(posterior, 1.0, n_candidates=4)
+    builder = lazy(posterior, 1.0, 4)
     assert [builder.next() for _ in range(50)] == list(range(50))
 
 
 def test_updating_all_arms_again_and_again_keeps_few_rows() -> None:
     rng = np.random.default_rng(3)
     posterior = ExactPosterior(SE(0.3), rng.random((40, 2)), 1e-2)
-    builder = LazyBatch(posterior, 1.0, n_candidates=3)
+    builder = lazy(posterior, 1.0, 3)
     picks = [builder.next() for _ in range(800)]
     assert picks[:300] == eager(posterior, 1.0, 300, np.zeros(0, np.int64))[0]
     assert isinstance(builder._arms.ahead, RowsAhead)
@@ -248,7 +258,7 @@ def test_a_batch_on_a_sketch_needs_the_memory_of_a_few_rows(monkeypatch: pytest.
 
     monkeypatch.setattr(batch._Arms, "_update", counting)
     tracemalloc.start()
-    builder = LazyBatch(posterior, 3.0, max_candidates=2_000)
+    builder = lazy(posterior, 3.0, None, 2_000)
     distinct = len({builder.next() for _ in range(600)})
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
