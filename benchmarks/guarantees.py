@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from leaderboards.api.simulate import simulate
-from leaderboards.audit.bands import Cell, Regret, most_confirmed, read_study
+from leaderboards.audit.bands import Cell, Regret, least_held, read_study
 from leaderboards.audit.paths import STRATEGIES, Adversary, BandOnPath, Paths, Player, Policy, along
 from leaderboards.work.executors import in_processes
 
@@ -33,6 +33,14 @@ FEWER = 0.3  # as many of rules that are there for their regret, whose bands are
 SEARCHED = 20_270_101  # root seed of the adversary's search: no function or noise of the study
 
 Named = tuple[str, Mapping[str, Any]]
+
+
+def most_confirmed(runs: int, delta: float) -> int:
+    """Largest number of violated runs that confirms a row, -1 if even none does."""
+    k = -1
+    while k < runs and least_held(k + 1, runs) >= 1 - delta:
+        k += 1
+    return k
 
 
 def _rkhs(dim: int, norm: float, lengthscale: float, nu: float | None = None, **others: Any) -> Named:

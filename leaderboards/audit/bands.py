@@ -270,11 +270,3 @@ def most_violated(runs: int, delta: float, tasks: int, significance: float = SIG
     """Largest number of violated runs on a task that does not refute a row, when `tasks` decide."""
     tails = scipy.stats.binom.sf(np.arange(-1, runs), runs, delta)  # P(X >= k) of each k
     return int(np.flatnonzero(tails >= significance / tasks)[-1])
-
-
-def most_confirmed(runs: int, delta: float) -> int:
-    """Largest number of violated runs that confirms a row, -1 if even none does."""
-    k = -1
-    while k < runs and least_held(k + 1, runs) >= 1 - delta:
-        k += 1
-    return k

@@ -178,13 +178,11 @@ class OverallComparison:
         difference: Mean over tasks of the mean difference, first minus second, with the interval of the flip test of
             this pair alone, whose blocks are those of all tasks.
         p_single: P-value of that test.
-        won: Tasks on which the first has less regret.
         tasks: Tasks compared.
     """
 
     difference: Interval
     p_single: float
-    won: int
     tasks: int
 
 
@@ -198,4 +196,4 @@ def compare_overall(found: Iterable[PairedComparison]) -> OverallComparison | No
     if not found or any(one.metric != "regret_ratio" for one in found):
         return None
     difference, p_single = pooled_difference([one.differences for one in found])
-    return OverallComparison(difference, p_single, sum(one.difference.estimate < 0 for one in found), len(found))
+    return OverallComparison(difference, p_single, len(found))

@@ -39,7 +39,6 @@ class DelayCost:
 
     Attributes:
         task: The task with that feedback model.
-        strength: Delay or batch size.
         regret: Mean final cumulative regret over the blocks compared.
         base: The same under immediate feedback.
         difference: Mean paired difference, the former minus the latter.
@@ -47,7 +46,6 @@ class DelayCost:
     """
 
     task: str
-    strength: float
     regret: float
     base: float
     difference: Interval
@@ -113,5 +111,5 @@ def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) 
         y = immediate.finals["cumulative_regret"][immediate.rows(blocks)]
         if blocks and np.isfinite(x).all() and np.isfinite(y).all():
             both_ways = paired_difference(x, y), ratio_interval(x - y, y)
-            costs[strength] = DelayCost(task, strength, float(x.mean()), float(y.mean()), *both_ways)
+            costs[strength] = DelayCost(task, float(x.mean()), float(y.mean()), *both_ways)
     return costs

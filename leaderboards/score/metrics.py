@@ -14,7 +14,6 @@ that it names, an agent's diagnostics too:
             "The largest reward so far, with its noise.",
             lambda run: np.fmax.accumulate(run.others["reward"]),
             columns=("reward",),
-            lower_is_better=False,
         )
     )
 """
@@ -26,17 +25,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Float, Int
 
 from leaderboards.play.measures import (
     CURVES,
     IN_UNITS,
     RunColumns,
     at_shares,
-    batches_so_far,
     cumulative,
-    has_batches,
-    timed,
 )
 
 REWARD = "unit of the reward"
@@ -99,11 +95,6 @@ def best_so_far(
     return np.asarray((before + logs * (log_next - log_t)) / log_next)
 
 
-def regret_per_batch(regret: Float[np.ndarray, " T"], batch: Num[np.ndarray, " T"]) -> float:
-    """Cumulative regret over the number of batches `R_T / B_T`: the cost of a round of parallel evaluations."""
-    return float(np.sum(timed("regret", regret)) / batches_so_far(batch)[-1])
-
-
 # ---- the registry ----
 
 
@@ -122,7 +113,6 @@ class Metric:
             uniform policy, and the best so far, which needs the scale of the instance.
         columns: Columns of the trace that it reads from `RunColumns.others`. A board keeps no traces, but the scores of
             `leaderboards.play.measures.CURVES`: any other metric is NaN there.
-        lower_is_better: Whether small values win; None where neither end is better in itself.
         has_curve: Whether it is kept along t as well as at the end.
         in_tables: Whether the pages of environments and agents have a column for it.
         in_charts: Whether the page of an environment has a chart of it along t.
@@ -138,7 +128,6 @@ class Metric:
     meaning: str
     of: Callable[[RunColumns], Float[np.ndarray, " T"] | float] | None
     columns: tuple[str, ...] = ()
-    lower_is_better: bool | None = True
     has_curve: bool = True
     in_tables: bool = True
     in_charts: bool = True
@@ -170,14 +159,6 @@ def register_metric(metric: Metric) -> None:
 def _in_units(name: str, run: RunColumns) -> Float[np.ndarray, " T"]:
     curve, shares = IN_UNITS[name]
     return at_shares(CURVES[curve](run), np.arange(1, len(run.regret) + 1), shares)
-
-
-def _mean_batch_length(run: RunColumns) -> float:
-    return len(run.regret) / float(CURVES["batches"](run)[-1])
-
-
-def _regret_per_batch(run: RunColumns) -> float:
-    return regret_per_batch(run.regret, run.batch) if has_batches(run.rule) else np.nan
 
 
 for _metric in (
@@ -245,28 +226,6 @@ for _metric in (
         "Processor time that the agent itself takes, without evaluations; it depends on the machine.",
         CURVES["policy_seconds"],
         in_figures=False,
-    ),
-    Metric(
-        "batch_length",
-        "Mean batch length",
-        "T / batches",
-        "evaluations",
-        "Evaluations between two deliveries of feedback, where it comes in batches.",
-        _mean_batch_length,
-        lower_is_better=None,
-        has_curve=False,
-        in_tables=False,
-    ),
-    Metric(
-        "regret_per_batch",
-        "Regret per batch",
-        "R_T / batches",
-        REWARD,
-        "Regret for each round of parallel evaluations, where feedback comes in batches.",
-        _regret_per_batch,
-        lower_is_better=None,
-        has_curve=False,
-        in_tables=False,
     ),
     Metric(
         "best_so_far",

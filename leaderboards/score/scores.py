@@ -169,7 +169,6 @@ class RunScores:
             evaluations = t if name == "cumulative_regret" else 1
             curves[name] = curves[name] + gain * evaluations
             finals[name] = float(curves[name][-1])
-        finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
         return replace(self, curves=curves, finals=finals, measured_from=best, best=self.best + gain)
 
 
@@ -226,8 +225,6 @@ def kept_scores(kept: KeptRun) -> RunScores:
         curves[name] = at_shares(curves[curve], kept.t, shares)
         finals[name] = float(curves[name][-1])
     finals["average_regret"] = finals["cumulative_regret"] / T
-    finals["batch_length"] = T / finals["batches"]
-    finals["regret_per_batch"] = finals["cumulative_regret"] / finals["batches"]
     unknown = np.full(len(kept.t), np.nan)
     ordered = {name: metric.has_curve for name, metric in metrics.METRICS.items() if metric.of is not None}
     return RunScores(

@@ -569,12 +569,11 @@ def test_the_data_of_a_suite_are_fetched_together(call: Call, suite: Path, tmp_p
     assert text.rstrip().endswith("the data of its 2 tasks are here")
 
 
-@pytest.mark.parametrize("executor", ["serial", "local"])
-def test_data_that_cannot_be_had_cost_their_own_runs(call: Call, suite: Path, tmp_path: Path, executor: str) -> None:
+def test_data_that_cannot_be_had_cost_their_own_runs(call: Call, suite: Path, tmp_path: Path) -> None:
     out, file = tmp_path / "r", tmp_path / "file"
     fetched = f'[[environments]]\nid = "Test/Fetched-v0"\nkwargs = {{ file = "{file}" }}\n[[agents]]'
     suite.write_text(SUITE.replace('id = "GP-UCB"', 'id = "EpsGreedy"').replace("[[agents]]", fetched, 1))
-    arguments = ("run", suite, "--out", out, "--executor", executor, "--workers", 1)
+    arguments = ("run", suite, "--out", out, "--executor", "local", "--workers", 1)
     for before in (0, 4):
         code, text, errors = call(*arguments)
         assert code == 1
@@ -598,16 +597,6 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("leaderboards.cli.listing.environments", ask)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     check_error(call("list"), "a question was not answered, since the input has ended")
-
-
-@pytest.mark.slow
-def test_figures(call: Call, suite: Path, tmp_path: Path) -> None:
-    out = tmp_path / "results"
-    assert call("run", suite, "--out", out, "--executor", "serial")[0] == 0
-    code, text, _ = call("figures", out, "--out", tmp_path / "figures")
-    assert code == 0
-    assert all(Path(line).stat().st_size > 0 for line in text.split())
-    assert (tmp_path / "figures" / "cumulative_regret.pdf") in map(Path, text.split())
 
 
 def test_without_a_command_it_shows_its_help(call: Call) -> None:
@@ -691,8 +680,12 @@ def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None
     assert code == 2
     assert told.strip().startswith("error: --agent: no finished run of 'EpsGredy'; did you mean 'EpsGreedy'?")
     assert "did you mean 'EpsGreedy'?" in call("figures", out, "--agent", "epsgp")[2]
-    assert call("figures", out, "--agent", "GP-UCB", "--agent", "EpsGreedy")[0] == 0
-    table = (out / "figures" / "scores.md").read_text()
+    figures = tmp_path / "figures"
+    code, text, _ = call("figures", out, "--agent", "GP-UCB", "--agent", "EpsGreedy", "--out", figures)
+    assert code == 0
+    assert all(Path(line).stat().st_size > 0 for line in text.split())
+    assert figures / "cumulative_regret.pdf" in map(Path, text.split())
+    table = (figures / "scores.md").read_text()
     assert "GP-UCB" in table
     assert "EpsGreedy" in table
     assert "Uniform" not in table

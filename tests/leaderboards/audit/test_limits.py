@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from leaderboards.audit.bands import SIGNIFICANCE, least_held, most_confirmed, most_violated
+from benchmarks.guarantees import most_confirmed
+from leaderboards.audit.bands import SIGNIFICANCE, least_held, most_violated
 
 
 def test_the_limits_are_those_of_clopper_and_pearson() -> None:

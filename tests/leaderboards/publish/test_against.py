@@ -81,13 +81,6 @@ def test_the_page_has_the_command_that_was_played(own: Board, tmp_path: Path, mo
     )
 
 
-def test_a_suite_of_python_has_no_command(own: Board, tmp_path: Path) -> None:
-    results = leaderboards.run_suite(small_suite(), ["GP-EI"], out=tmp_path, against="board", progress=False)
-    page = results.page().read_text(encoding="utf-8")
-    assert "gpbandit run" not in page
-    assert "The suite was played from Python" in page
-
-
 def test_the_pages_show_ones_own_agent_first(own: Board, tmp_path: Path) -> None:
     results = leaderboards.run_suite(small_suite(), {"mine": "GP-EI"}, out=tmp_path, against="board", progress=False)
     page = results.page().read_text(encoding="utf-8")

@@ -105,7 +105,7 @@ def test_unknown_optima_are_measured_from_the_best_of_both(tmp_path: Path) -> No
     assert joined.best_found == whole.best_found == {"RKHS": (1.5,)}
     for agent in means:
         one, other = whole.scores["RKHS", agent].finals, joined.scores["RKHS", agent].finals
-        for name in ("cumulative_regret", "simple_regret", "average_regret", "regret_per_batch"):
+        for name in ("cumulative_regret", "simple_regret", "average_regret"):
             np.testing.assert_allclose(one[name], other[name], err_msg=f"{agent} {name}")
 
 
@@ -116,7 +116,6 @@ def test_what_is_not_kept_is_unknown(made: Made) -> None:
     assert kept is not None
     scores = kept_scores(kept)
     assert set(KEPT) < set(scores.curves)
-    assert scores.finals["batch_length"] == HORIZON / scores.finals["batches"]
     assert (kept_times(10) == np.arange(1, 11)).all()
 
 

@@ -63,7 +63,6 @@ def test_batch_lengths_are_recovered_whatever_the_batches_are_called(lengths: li
     batch = np.repeat(names, lengths)
     np.testing.assert_array_equal(measures.batch_lengths(batch), lengths)
     assert measures.batches_so_far(batch)[-1] == len(lengths)
-    assert metrics.regret_per_batch(np.full(len(batch), 2.0), batch) == pytest.approx(2 * len(batch) / len(lengths))
 
 
 def test_simulated_time_of_two_batches_on_two_workers_worked_by_hand() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.leaderboards.score.null_boards import KINDS, Setting, simulate, t_tests, told_apart
+from benchmarks.null_boards import KINDS, Setting, simulate, t_tests, told_apart
 
 pytestmark = pytest.mark.slow
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -143,14 +141,6 @@ def test_an_audit_is_kept_whichever_source_brings_it_and_runs_count_once(tmp_pat
         assert [audit_of(target, key).read_text() for key in keys] == keys
 
 
-def test_files_of_before_1980_are_packed(tmp_path: Path) -> None:
-    store = played(tmp_path / "r", specs(1))
-    for path in store.runs_directory.iterdir():
-        os.utime(path, (0, 0))
-    assert pack(store.directory, tmp_path / "x.zip") == 3
-    assert add(tmp_path / "x.zip", tmp_path / "added").runs == 3
-
-
 @pytest.mark.parametrize("seconds", [-1e9, 0.0, 4.4e9, 1e12], ids=["1938", "1970", "2109", "33658"])
 def test_a_clock_that_is_far_off_stops_nothing(tmp_path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: seconds)
@@ -280,22 +270,6 @@ def test_data_that_turn_out_to_be_damaged_are_not_merged(tmp_path: Path) -> None
         merge([store.directory], tmp_path / "all")
     assert merge([store.directory], tmp_path / "all").runs == 0
     assert not (tmp_path / "all" / "runs").exists()
-
-
-def test_a_suite_that_nobody_could_read_is_not_taken_over(tmp_path: Path) -> None:
-    archive = submitted(tmp_path, run_spec(ONE))
-    suites: list[Any] = [[], None, {"name": "s", "agents": [{}]}, {"name": "s", "environments": 3}]
-    for suite in suites:
-        content = json.dumps(suite).encode()
-        with zipfile.ZipFile(archive) as packed:
-            listed = json.loads(packed.read("submission.json"))
-        listed["files"] = {"suite.json": hashlib.sha256(content).hexdigest()}
-        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
-            packed.writestr("submission.json", json.dumps(listed))
-            packed.writestr("suite.json", content)
-        with pytest.raises(StoreError, match="is no archive of `gpbandit submit`"):
-            add(tmp_path / "bad.zip", tmp_path / "target")
-        assert not (tmp_path / "target").exists()
 
 
 def test_compare() -> None:

@@ -6,7 +6,6 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -56,14 +55,6 @@ def test_deaths_hangs_and_crashes_cost_their_own_runs_only(tmp_path: Path) -> No
     assert summary.ended == {"done": 1, "crashed": 2, "timeout": 1}
     status = store.runs().set_index("agent")["status"].to_dict()
     assert status == {"Uniform": "done", "Dies": "crashed", "Raises": "crashed", "Hangs": "timeout"}
-
-
-def test_memory_is_bounded(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    limits = Limits(memory=1 << 29)
-    with closing(DaskExecutor(1, limits)) as executor:
-        summary = run_missing(specs_of(players.path(players.Greedy), "Uniform", repetitions=1), store, executor)
-    assert summary.ended == {"done": 1, "crashed": 1}
 
 
 @pytest.mark.parametrize("address", ["", "foo", "tcp://host:abc", "http://host:80"])

@@ -322,11 +322,6 @@ def test_a_run_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     assert "Memory" in store.runs().query("status == 'crashed'")["reason"].iloc[0]
 
 
-def test_every_run_has_a_limit_of_time() -> None:
-    assert Limits().timeout == 86_400
-    assert Limits(timeout=None).timeout is None
-
-
 def test_agents_of_a_script_reach_the_workers(tmp_path: Path, local: LocalExecutor) -> None:
     class Mine(players.Counter):
         """Lives in no module that a worker could import it from."""

@@ -1,11 +1,10 @@
 """What intervals of mean scores cover: on these tasks, and on tasks like these.
 
-    python -m tests.leaderboards.score.wide_boards
+    python -m benchmarks.wide_boards
 
 prints the table of `docs/robustness.md`. A board has E tasks with n repetitions; the score of an agent is that of the
 task, plus noise of standard deviation 1 in each repetition. Tasks are drawn anew for each board; the mean over all
-tasks that could be drawn is known, and counted is how often an interval holds it. `--skew` prints how often it does
-where the scores of a board look skewed, and where they do not.
+tasks that could be drawn is known, and counted is how often an interval holds it.
 """
 
 from __future__ import annotations
@@ -41,47 +40,18 @@ def coverage(draw: Draw, E: int, n: int, boards: int, rng: np.random.Generator) 
     return float(held[0] / boards), float(held[1] / boards)
 
 
-def looks_skewed(X: np.ndarray, least: float = 1.5) -> np.ndarray:
-    """Whether the sample skewness of each column is at least `least`, up to its sign."""
-    deviations = X - X.mean(axis=0)
-    spread = np.sqrt((deviations**2).mean(axis=0))
-    third = np.divide(np.cbrt((deviations**3).mean(axis=0)), spread, out=np.zeros(X.shape[1]), where=spread > 1e-9)
-    return np.asarray(np.abs(third) ** 3 >= least)
-
-
-def by_skewness(draw: Draw, E: int, boards: int, rng: np.random.Generator, least: float = 1.5) -> tuple[float, ...]:
-    """Share of boards whose E scores look skewed, see `looks_skewed`, and coverage of those and of the others.
-
-    The noise of repetitions is left out.
-    """
-    X = np.stack([draw(rng, E) for _ in range(boards)])
-    marked = looks_skewed(X.T, least)
-    held = np.array([0.0 in mean_interval(x) for x in X])
-    return float(marked.mean()), float(held[marked].mean()), float(held[~marked].mean())
-
-
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=2_000)
-    parser.add_argument("--skew", action="store_true")
-    given = parser.parse_args()
-    boards = given.boards
-    if given.skew:
-        print("| scores of tasks | tasks | look skewed | covered, of these | covered, of the others |")  # noqa: T201
-        print("|---|---:|---:|---:|---:|")  # noqa: T201
-        for name, draw in TASKS.items():
-            for E in (17, 28):
-                found = by_skewness(draw, E, 10 * boards, np.random.default_rng(E))
-                print("| " + " | ".join([name, str(E), *(f"{x:.1%}" for x in found)]) + " |")  # noqa: T201
-        return
-    print("| scores of tasks | tasks | repetitions | on tasks like these | on these tasks |")  # noqa: T201
-    print("|---|---:|---:|---:|---:|")  # noqa: T201
+    boards = parser.parse_args().boards
+    print("| scores of tasks | tasks | repetitions | on tasks like these | on these tasks |")
+    print("|---|---:|---:|---:|---:|")
     for name, draw in TASKS.items():
         for E in (6, 10, 18, 28):
             for n in (5, 10) if E == 28 else (10,):
                 wide, narrow = coverage(draw, E, n, boards, np.random.default_rng([E, n]))
-                print(f"| {name} | {E} | {n} | {wide:.1%} | {narrow:.1%} |")  # noqa: T201
+                print(f"| {name} | {E} | {n} | {wide:.1%} | {narrow:.1%} |")
 
 
 if __name__ == "__main__":

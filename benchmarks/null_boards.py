@@ -1,8 +1,8 @@
 """Simulated leaderboards of equal agents: how often the page says that they differ, and what its intervals cover.
 
 The scores are drawn; the rankings, comparisons and intervals are those of the page. The tables of `docs/robustness.md`
-come from `python -m tests.leaderboards.score.null_boards`, in about half an hour on one core; `--only error` makes the
-one of the test by itself.
+come from `python -m benchmarks.null_boards`, in about half an hour on one core; `--only error` makes the one of the
+test by itself.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ from leaderboards.score.statistics import (
     clopper_pearson,
     flip_test,
     proportion,
+    quantile_intervals,
     score_interval,
 )
 from leaderboards.score.summary import Summary
 from leaderboards.score.tasks import Task
-from tests.leaderboards.score.of_one import pairwise_p, quantile_interval
-from tests.leaderboards.score.wide_boards import looks_skewed
 
 TASKS = 3
 MOST_COMPARED = 5  # agents; of more, the paired comparisons would take most of the time
@@ -180,7 +179,7 @@ def _count_intervals(
         x = scores.finals["cumulative_regret"]
         _count_interval("mean", score_interval(x), of.mean, counts)
         if of.median is not None:
-            _count_interval("median", quantile_interval(x, 0.5), of.median, counts)
+            _count_interval("median", quantile_intervals(x[None], 0.5)[0], of.median, counts)
     if overall is not None:
         for interval in overall.mean_rank:
             _count_interval("rank", interval, (len(overall.agents) + 1) / 2, counts)
@@ -328,9 +327,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def told_apart(
-    kind: str, n: int, k: int, n_boards: int, p_of: Callable[[np.ndarray, np.random.Generator], np.ndarray] = pairwise_p
-) -> Counts:
+def told_apart(kind: str, n: int, k: int, n_boards: int) -> Counts:
     """Boards of a kind: whether two equal agents are told apart, and the share of the others' differences found.
 
     Of two good agents among bad ones the difference that counts is the one between these two.
@@ -338,7 +335,7 @@ def told_apart(
     of, counts = KINDS[kind], Counts()
     good = of.good(k)
     for rng in np.random.default_rng(np.random.SeedSequence([n, k, *map(ord, kind)])).spawn(n_boards):
-        apart = p_of(of.draw(rng, n, k), rng) < ALPHA
+        apart = flip_test(of.draw(rng, n, k), rng, ends=False).p < ALPHA
         if kind == "two good among bad ones":
             counts.add("found", [apart[0, 1]])
             groups = [slice(2, k)]
@@ -349,19 +346,7 @@ def told_apart(
     return counts
 
 
-def effect(share: float, n: int, k: int, n_boards: int, p_of: Callable[..., np.ndarray]) -> Counts:
-    """Boards on which one of k agents is better by a share of the mean, the spread of scores being a fifth of it."""
-    counts = Counts()
-    for rng in np.random.default_rng(np.random.SeedSequence([n, k, int(100 * share)])).spawn(n_boards):
-        Y = rng.normal(1.0, 0.2, (n, k))
-        Y[:, 0] -= share
-        counts.add("found", (p_of(Y, rng) < ALPHA)[0, 1:])
-    return counts
-
-
 AGENTS = (2, 7, 14, 28, 41)
-
-
 REPETITIONS = (5, 6, 10, 20, 28)
 
 
@@ -389,53 +374,21 @@ def error_table(n_boards: int) -> Iterator[str]:
     )
 
 
-def effect_table(n_boards: int) -> Iterator[str]:
-    """Rows in Markdown: how often a difference of a share of the mean is found."""
-    yield "| difference | repetitions | agents | found | found, own agent against the others |"
-    yield "|---:|---:|---:|---:|---:|"
-    for share, n, k in itertools.product((0.1, 0.3), (5, 6, 10, 20), AGENTS):
-        boards = n_boards // (5 if n * k > 400 else 1)
-        found = [effect(share, n, k, boards, p_of).text("found") for p_of in (pairwise_p, _own_p)]
-        cells = [f"{share:.0%}", str(n), str(k), *found]
-        yield "| " + " | ".join(cells) + " |"
-
-
-def skew_table(n_boards: int) -> Iterator[str]:
-    """Rows in Markdown: false differences where the skewed one of seven agents looks skewed, and where it does not."""
-    yield "| repetitions | looks skewed | false, of these | false, of the others |"
-    yield "|---:|---:|---:|---:|"
-    for n in (10, 20, 28):
-        rng = np.random.default_rng(n)
-        boards = [_skewed(rng, n, 7) for _ in range(n_boards)]
-        marked = looks_skewed(np.column_stack([Y[:, 0] for Y in boards]))
-        false = np.array([bool((pairwise_p(Y, rng) < ALPHA).any()) for Y in boards])
-        cells = [f"{x.mean():.0%}" for x in (marked, false[marked], false[~marked])]
-        yield "| " + " | ".join([str(n), *cells]) + " |"
-
-
-def _own_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    family = np.zeros((Y.shape[1], Y.shape[1]), bool)
-    family[0] = True
-    return np.asarray(np.nan_to_num(flip_test(Y, rng, family).p, nan=1.0))
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boards", type=int, default=500, help="Simulated leaderboards of each setting.")
-    parser.add_argument("--only", choices=("equal", "power", "error", "effect", "skew"), help="One of the tables.")
+    parser.add_argument("--only", choices=("equal", "power", "error"), help="One of the tables.")
     given = parser.parse_args()
     tables: dict[str, Callable[[], Iterator[str]]] = {
         "equal": lambda: false_table(EQUAL + MISSING, given.boards),
         "power": lambda: power_table(SHIFTED, given.boards),
         "error": lambda: error_table(given.boards),
-        "effect": lambda: effect_table(given.boards),
-        "skew": lambda: skew_table(given.boards),
     }
     for name, lines in tables.items():
         if given.only in (None, name):
             for line in itertools.chain(lines(), [""]):
-                print(line, flush=True)  # noqa: T201
+                print(line, flush=True)
 
 
 if __name__ == "__main__":
