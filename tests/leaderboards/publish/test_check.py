@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -201,9 +200,3 @@ def test_without_its_data_a_run_cannot_be_played_here(own: Board, tmp_path: Path
     store = Store(tmp_path / "s")
     store.write(RunRecord(before.spec, "crashed", reason="agent: ValueError: x"))
     assert otherwise_ended(before, store.entry(key)).level == "disagrees"
-
-
-def test_packed_boards_are_what_against_takes(own: Board, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["board", "pack", "small", "--out", str(tmp_path / "x.zip")]) == 0
-    sha256 = hashlib.sha256((tmp_path / "x.zip").read_bytes()).hexdigest()
-    assert capsys.readouterr().out == f"{tmp_path / 'x.zip'}, SHA-256 {sha256}\n"
