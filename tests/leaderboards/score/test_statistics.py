@@ -88,14 +88,6 @@ def test_p_values_are_the_same_without_intervals() -> None:
     assert np.isnan([short.low[0, 1], short.high[0, 1]]).all()
 
 
-def test_a_band_is_the_interval_of_each_point() -> None:
-    Y = rng(2).normal(size=(5, 4))
-    mean, low, high = mean_band(Y)
-    for j in range(4):
-        point = mean_interval(Y[:, j])
-        assert (mean[j], low[j], high[j]) == pytest.approx((point.estimate, point.low, point.high))
-
-
 @pytest.mark.parametrize("q", [0.5, 0.25, 0.95])
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 12, 73, 100])
 def test_quantile_intervals_are_scipys(n: int, q: float) -> None:
@@ -232,15 +224,6 @@ def stepping_down(Y: np.ndarray) -> dict[tuple[int, int], float]:
     return found
 
 
-def test_two_agents_have_the_p_of_scipys_permutation_test() -> None:
-    Y = rng(2).normal(size=(8, 2)) + np.array([0, 1])
-    expected = scipy.stats.permutation_test(
-        (Y[:, 0] - Y[:, 1],), lambda d, axis: d.sum(axis), permutation_type="samples", n_resamples=np.inf
-    ).pvalue
-    p = pairwise_p(Y, rng(3))
-    assert p[0, 1] == p[1, 0] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("kind", ["normal", "lumpy", "a constant pair", "more pairs than are tried at once"])
 def test_pairs_step_down_as_defined(kind: str) -> None:
     Y = rng(6).normal(size=(8, 4)) + np.array([0, 0.3, 1, 2])
@@ -280,12 +263,6 @@ def test_bad_rivals_hide_no_difference() -> None:
     alone, among = flip_test(np.c_[A, B], draw), flip_test(np.c_[A, B, bad, np.ones(10)], draw)
     assert alone.p[0, 1] == among.p[0, 1] == among.p_single[0, 1] == 2.0**-9
     assert (alone.low[0, 1], alone.high[0, 1]) == pytest.approx((among.low[0, 1], among.high[0, 1]), rel=1e-9)
-
-
-def test_forty_agents_on_ten_blocks_are_told_apart() -> None:
-    Y = rng(7).normal(size=(10, 41)) + np.arange(41)
-    found = rank(Y, pairwise_p(Y, rng(8)))
-    assert found.group[-1] > 30
 
 
 def test_random_signs_come_close_to_all_of_them() -> None:
