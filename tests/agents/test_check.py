@@ -209,7 +209,7 @@ def test_a_policy_on_boxes_of_ones_own() -> None:
     assert np.abs(agent.select(1, Pending.empty(problem)) - [0.9, 0.1]).max() < 0.5
 
 
-@pytest.mark.parametrize("agent", [Corner, Corner(), lambda: Corner(), f"{__name__}:Corner", "Uniform"])
+@pytest.mark.parametrize("agent", [Corner(), lambda: Corner(), f"{__name__}:Corner", "Uniform"])
 def test_an_agent_is_given_in_any_form(agent: Any) -> None:
     lines: list[str] = []
     agents.check_agent(agent, show=lines.append)
@@ -222,7 +222,7 @@ def test_an_agent_that_has_played_is_checked_from_the_start() -> None:
         Problem(name="line", dim=1, arms=np.linspace(0, 1, 5)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=9),
         np.random.default_rng(0),
     )
-    agents.check_agent(played, show=None)
+    agents.check_agent(played, horizon=10, show=None)
 
 
 def test_feedback_that_a_base_class_never_gets() -> None:
