@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from agents.core.protocol import Action
-from agents.experiment.parameters import Parameter, Parameters, Point, is_number, nil, plain
+from agents.experiment.parameters import Parameter, Parameters, Point, is_number, nil, nine_digits, plain
 from gpbandit_envs.arguments import LARGEST, is_finite, shown
 from gpbandit_envs.csv_file import one_header, read_csv
 from gpbandit_envs.domain import Dimension
@@ -134,8 +134,8 @@ class Candidates:
         self.arms: Float[np.ndarray, "A d"] = self.parameters.domain.unit(np.column_stack(columns))
         self._nil = {name: nil(point[name] for point in points) for name in self.names}
         self._index: dict[tuple[object, ...], int] = {}
-        for i, point in enumerate(points):
-            first = self._index.setdefault(self._key(point), i)
+        for i, key in enumerate(zip(*map(self._keys, self.names))):
+            first = self._index.setdefault(key, i)
             if first != i:
                 raise ValueError(
                     f"table: expected different candidates, got rows {first} and {i} equal (counted from 0); drop one "
@@ -198,8 +198,12 @@ class Candidates:
             return np.array([each.number(value) for value in values])
         return np.clip(np.array(values, np.float64), each.dimension.low, each.dimension.high)
 
-    def _key(self, point: Mapping[str, Any]) -> tuple[object, ...]:
-        return tuple(self._canonical(name, point[name]) for name in self.names)
+    def _keys(self, name: str) -> list[object]:
+        """`_canonical` of a column."""
+        values = [point[name] for point in self.points]
+        if not all(map(is_number, values)):
+            return [self._canonical(name, value) for value in values]
+        return (nine_digits(values) * (np.abs(np.array(values, np.float64)) > self._nil[name])).tolist()
 
     def _canonical(self, name: str, value: Any) -> object:
         """What is the same for all values of a column that count as one."""
@@ -208,7 +212,7 @@ class Candidates:
             return str, value
         if not is_number(value) or not is_finite(value):
             return type(value), shown(value)  # what is given may be no key of a dict
-        return f"{0.0 if abs(value) <= self._nil[name] else float(value):.9g}"
+        return 0.0 if abs(value) <= self._nil[name] else float(f"{value:.9g}")
 
     def problem_fields(self) -> dict[str, Any]:
         """What a problem says of them."""
@@ -256,7 +260,7 @@ class Candidates:
         """
         names = Parameters(tuple(Parameter(Dimension(name=name)) for name in self.names))
         names.check_names(point)
-        found = self._index.get(self._key(point))
+        found = self._index.get(tuple(self._canonical(name, point[name]) for name in self.names))
         if found is not None:
             return self.proposed(found)
         for name in self.names:

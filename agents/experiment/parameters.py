@@ -62,10 +62,26 @@ def plain(value: Any) -> Any:
     return float(value) + 0.0
 
 
+def nine_digits(values: Sequence[float]) -> Float[np.ndarray, " n"]:
+    """Each finite number as it is read again from its text of nine digits: `float(f"{value:.9g}")`.
+
+    A number below 2^53 times or over a power of 10 up to 10^22 is rounded once. Where that is not so, or the tenth digit
+    decides, as it may after a division, the text does.
+    """
+    x = np.array(values, np.float64)
+    exponent = np.floor(np.log10(np.abs(np.where(x == 0, 1.0, x)))) - 8
+    up, down = (10.0 ** np.clip(each, 0, 22) for each in (exponent, -exponent))
+    whole = x * down / up
+    rounded = np.rint(whole) * up / down
+    by_text = (np.abs(exponent) > 22) | (np.abs(np.abs(whole - np.trunc(whole)) - 0.5) < 1e-3)
+    rounded[by_text] = [float(f"{value:.9g}") for value in x[by_text].tolist()]
+    return rounded
+
+
 def nil(values: Iterable[Any]) -> float:
     """The size up to which a number is 0 among levels, such as -2.2e-16 among -0.1, -2.2e-16, 0.1; 0 for text."""
-    numbers = sorted({float(f"{value:.9g}") for value in set(values) if is_number(value)})
-    return _NIL * min((high - low for low, high in pairwise(numbers)), default=0.0)
+    gaps = np.diff(np.unique(nine_digits([value for value in values if is_number(value)])))
+    return _NIL * float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class PaperFigure:
     Attributes:
         figure: Which one, such as `"Fig. 2 (a)"`.
         metric: The metric of its vertical axis; the horizontal one has the evaluations.
-        rows: Its curves, by the rows of the experiment.
+        rows: Its curves, by the rows of the experiment; `agent@*` is the mean over its environments.
         told: What the paper says of it: averages, settings, and what here is a stand-in.
         uniform: The row of uniform sampling that a regret ratio is over.
     """
@@ -52,12 +52,16 @@ class PaperFigure:
         """Of each row that has been played `figure`, `row`, `t`, `n`, `mean`, `low` and `high` of the repetitions."""
         beside = (self.uniform,) if self.metric == "regret_ratio" else ()
         for row in self.rows:
+            of_row = [name for name in runs.agents if name == row or (row[-1] == "*" and name.startswith(row[:-1]))]
             try:
-                repetitions = runs.together(row, *beside)
+                repetitions = runs.together(*(of_row or (row,)), *beside)
             except NotPlayedError:
                 continue
-            regret, *uniform = (runs.column(name, "regret", repetitions) for name in (row, *beside))
-            Y = regret_ratio(cumulative(regret), cumulative(uniform[0])) if uniform else _ALONG[self.metric](regret)
+            regrets = [runs.column(name, "regret", repetitions) for name in (*of_row, *beside)]
+            if beside:
+                Y = regret_ratio(*map(cumulative, regrets))
+            else:
+                Y = np.mean([_ALONG[self.metric](regret) for regret in regrets], axis=0)
             t = subsample_times(Y.shape[1], _POINTS, "linear")
             mean, low, high = score_band(Y[:, t - 1])
             named = {"figure": self.figure, "row": row, "t": t, "n": len(Y)}

@@ -21,7 +21,7 @@ from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, limits_of, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
 from leaderboards.play.suite import Suite, load_suite
-from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names
+from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_of
 from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.holdout import LEADERS, play_holdout
 from leaderboards.publish.make import make_board
@@ -38,6 +38,7 @@ from leaderboards.store.provenance import Report
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
 from leaderboards.verify.choose import sample
+from leaderboards.verify.likeness import likened
 from leaderboards.verify.screen import screen
 from leaderboards.verify.verify import NOT_HERE
 from leaderboards.verify.verify import verify as verify_runs
@@ -215,7 +216,7 @@ def add(
         screened = screen(replayed)
         flagged = say_screen(replayed)
         mine = replace(found, store=replayed)
-        copies = same_on_board(mine)
+        copies = [*same_on_board(mine), *likened(replayed, board_of(BOARD, suite))]
         for text in copies:
             warn(text)
         if refused or flagged:

@@ -267,7 +267,7 @@ def sandbox_of(submission: Submission, timeout: float, memory: int) -> Sandbox:
             "send what this user may",
             err=True,
         )
-    return Sandbox(submission.code, reason is None, memory << 20, seconds=math.ceil(timeout))
+    return Sandbox(submission.readable_code(), reason is None, memory << 20, seconds=math.ceil(timeout))
 
 
 def _print_verdicts(store: Store, verdicts: Sequence[Verdict]) -> None:

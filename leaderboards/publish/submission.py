@@ -133,6 +133,20 @@ class Submission:
         """The folder of the source files of its agents; there is none if registries have all of them."""
         return (self.folder / _CODE).resolve()
 
+    def readable_code(self) -> Path:
+        """A copy of `code` beside its results that all may read: where root plays, an isolated agent is nobody.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        copy = self.store.directory.with_name(_CODE)
+        for name in sorted({name for agent in self.agents for name in agent.files}):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.code / name, copy / name)
+        for path in (copy, *copy.rglob("*")) if copy.exists() else ():
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        return copy
+
 
 # ---- made ----
 

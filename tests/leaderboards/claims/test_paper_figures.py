@@ -25,6 +25,7 @@ def test_figures_have_rows_of_their_suite(name: str) -> None:
     suite = load_suite(name)
     several = len(suite.tasks) > 1
     rows = {f"{a.ref.label}@{t.env.label}" if several else a.ref.label for a in suite.agents for t in suite.tasks}
+    rows |= {f"{a.ref.label}@*" for a in suite.agents if several}
     for figure in DRAWN[name]:
         beside = {figure.uniform} if figure.metric == "regret_ratio" else set()
         assert {*figure.rows} | beside <= rows, figure.figure
@@ -49,6 +50,13 @@ def test_curves_are_means_over_repetitions(metric: str, expected: list[float]) -
     np.testing.assert_allclose(curve["mean"], expected)
     assert (curve["low"] <= curve["mean"]).all()
     assert (curve["mean"] <= curve["high"]).all()
+
+
+def test_a_row_over_environments_is_their_mean() -> None:
+    runs = Runs({"A@x": traces([2, 1], [4, 1]), "A@y": traces([0, 3], [0, 1], [9, 9]), "AB@x": traces([9, 9])})
+    (curve,) = PaperFigure("Fig. 1", "simple_regret", ("A@*", "C@*"), "").curves(runs)
+    assert curve["n"].tolist() == [2, 2]
+    np.testing.assert_allclose(curve["mean"], [1.5, 0.5])
 
 
 def test_a_reproduction_keeps_its_curves_and_draws_them(tmp_path: Path) -> None:

@@ -403,6 +403,22 @@ def test_the_listed_code_is_played_and_not_what_the_current_folder_has(
         assert ": identical" in said.out
 
 
+@confined
+@pytest.mark.slow
+def test_code_that_others_may_not_read_is_played(here: Here, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where root plays, its agents are nobody, whom a checkout under umask 077 lets read nothing."""
+    folder, _ = here
+    made = make_submission(folder / "res", folder / "sub")
+    for path in (made.code, *made.code.iterdir()):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    before = os.umask(0o077)
+    try:
+        assert execute(["verify", "sub", "--yes", "--sample", "1", "--workers", "1"]) == 0
+    finally:
+        os.umask(before)
+    assert "1 of 1 runs agree" in capsys.readouterr().out
+
+
 PATCH = """
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 
