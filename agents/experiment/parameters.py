@@ -65,8 +65,8 @@ def plain(value: Any) -> Any:
 def nine_digits(values: Sequence[float]) -> Float[np.ndarray, " n"]:
     """Each finite number as it is read again from its text of nine digits: `float(f"{value:.9g}")`.
 
-    A number below 2^53 times or over a power of 10 up to 10^22 is rounded once. Where that is not so, or the tenth digit
-    decides, as it may after a division, the text does.
+    An integer below 2^53 times or over a power of 10 up to 10^22 is rounded once. Where it is none, or the tenth digit
+    leaves open how to round, the text decides.
     """
     x = np.array(values, np.float64)
     exponent = np.floor(np.log10(np.abs(np.where(x == 0, 1.0, x)))) - 8
