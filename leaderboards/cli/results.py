@@ -127,7 +127,7 @@ def figures(
     axes: Annotated[str | None, typer.Option(help="log or linear, of regret over time.")] = None,
     font: Annotated[str, typer.Option(help="sans, serif or latex (Computer Modern, without LaTeX).")] = "sans",
 ) -> None:
-    """Draw figures and tables for a paper: PNG and PDF, Markdown and LaTeX."""
+    """Draw figures and tables for a paper: PNG and PDF, and scores in LaTeX."""
     with user_errors(directory):
         if not Store(results_folder(directory)).done_keys():
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")

@@ -1,13 +1,12 @@
-"""Figures and tables for papers, the README and notebooks: by matplotlib, and tables in Markdown and LaTeX."""
+"""Figures and tables for papers, the README and notebooks: by matplotlib, and tables in LaTeX."""
 
 from __future__ import annotations
 
 import io
 import os
-import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from leaderboards.score.statistics import Interval
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show.chart import Chart, figure_panels, task_view
 from leaderboards.show.charts import metric_chart
-from leaderboards.show.format import BETWEEN, NONE, between, file_names, number
+from leaderboards.show.format import BETWEEN, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.shared import Site
 from leaderboards.store.intact import own_folder
@@ -96,13 +95,13 @@ def make_figures(
     """Write the figures and tables of a results folder.
 
     One figure per metric that has `in_figures`, with a panel per environment (`cumulative_regret`, `simple_regret`,
-    `inference_regret`, `regret_ratio`), the mean ranks (`ranks`; `ranks-arms` and so on, one a
-    class, where agents are ranked within classes of environments), the performance profiles (`profiles`), the
-    the cost of delay (`delay_cost`), the audits of confidence bands (`bands`) and of
-    sketches (`sketches`), regret against how often bands held (`guarantee`), and the final scores as `scores.md` and
-    `scores.tex`. A figure for which there are no numbers is left out. On logarithmic axes all curves of a panel begin
-    at the first evaluation at which all are known, which the label names where it is not the first of any; what is 0 or
-    below the least value shown runs along the lower edge. With more than ten agents curves are without intervals.
+    `inference_regret`, `regret_ratio`), the mean ranks (`ranks`; `ranks-arms` and so on, one a class, where agents are
+    ranked within classes of environments), the performance profiles (`profiles`), the cost of delay (`delay_cost`), the
+    audits of confidence bands (`bands`) and of sketches (`sketches`), regret against how often bands held
+    (`guarantee`), and the final scores as `scores.tex`. A figure for which there are no numbers is left out. On
+    logarithmic axes all curves of a panel begin at the first evaluation at which all are known, which the label names
+    where it is not the first of any; what is 0 or below the least value shown runs along the lower edge. With more than
+    ten agents curves are without intervals.
 
     Args:
         directory: The results folder, alone or joined with the board that it was played against.
@@ -143,10 +142,9 @@ def make_figures(
                 files.append(folder / f"{name}.{format}")
                 with written_whole(files[-1]) as temporary:
                     figure.savefig(temporary, format=format, metadata=_NO_DATE.get(format), dpi=200)
-    for suffix, table in ((".md", markdown_table(site)), (".tex", latex_table(site))):
-        files.append(folder / f"scores{suffix}")
-        with written_whole(files[-1]) as temporary:
-            temporary.write_text(table, encoding="utf-8")
+    files.append(folder / "scores.tex")
+    with written_whole(files[-1]) as temporary:
+        temporary.write_text(latex_table(site), encoding="utf-8")
     return files
 
 
@@ -411,37 +409,23 @@ def plain(name: str) -> str:
 # ---- tables ----
 
 
-def markdown_table(site: Site) -> str:
-    """Agents by environments: mean and 95 % interval; leading tie groups in bold."""
-    tasks = _played(site)
-    rows = [["Agent", *map(_escape_md, tasks)], ["---", *["---:"] * len(tasks)]]
-    rows += [[_escape_md(name), *cells] for name, cells in _cells(site, _text, NONE, f"{{}}{_PART}", "**{}**")]
-    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", _caption(site), ""])
-
-
 def latex_table(site: Site) -> str:
-    """The same as a `tabular` with booktabs rules."""
-    # Bold text alone leaves mathematics as it is.
-    cells = _cells(site, _text_latex, "--", f"{{}}{_PART_LATEX}", r"\textbf{{\boldmath {}}}")
+    """Agents by environments as a `tabular` with booktabs rules: mean and 95 % interval, leading tie groups in bold."""
     tasks = _played(site)
-    rows = [["Agent", *map(escape_latex, tasks)], *([escape_latex(name), *row] for name, row in cells)]
+    rows = [["Agent", *map(escape_latex, tasks)]]
+    rows += [[escape_latex(name), *(_cell(site, task, name) for task in tasks)] for name in _order(site)]
     head, *body = (" & ".join(row) + r" \\" for row in rows)
     begin, end = rf"\begin{{tabular}}{{l{'r' * len(tasks)}}}", r"\end{tabular}"
     return "\n".join([f"% {_caption(site)}", begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end, ""])
 
 
-def _cells(
-    site: Site, text: Callable[[Interval], str], absent: str, part: str, bold: str
-) -> list[tuple[str, list[str]]]:
-    """Agents with a cell a task: what has fewer repetitions goes into `part`, what leads into `bold`."""
-
-    def cell(task: str, name: str) -> str:
-        mean = _score(site, task, name)
-        found = absent if mean is None else text(mean)
-        found = part.format(found) if _is_part(site, task, name) else found
-        return bold.format(found) if site.rank(task, name) == 1 else found
-
-    return [(name, [cell(task, name) for task in _played(site)]) for name in _order(site)]
+def _cell(site: Site, task: str, name: str) -> str:
+    mean = _score(site, task, name)
+    text = "--" if mean is None else _text_latex(mean)
+    if _is_part(site, task, name):
+        text += r"$^\dagger$"
+    # Bold text alone leaves mathematics as it is.
+    return rf"\textbf{{\boldmath {text}}}" if site.rank(task, name) == 1 else text
 
 
 def _played(site: Site) -> list[str]:
@@ -460,18 +444,10 @@ def _score(site: Site, task: str, agent: str) -> Interval | None:
     return cell.intervals[found.metric]
 
 
-_PART, _PART_LATEX = "†", r"$^\dagger$"
-
-
 def _is_part(site: Site, task: str, agent: str) -> bool:
     """Whether a score is of fewer repetitions than the ranks rest on: the others failed, or were not played yet."""
     found = site.rankings[task]
     return found is not None and agent not in found.agents and _score(site, task, agent) is not None
-
-
-def _text(interval: Interval) -> str:
-    ends = between(interval)
-    return f"{number(interval.estimate)} ({ends})" if ends else number(interval.estimate)
 
 
 def _text_latex(interval: Interval) -> str:
@@ -499,14 +475,8 @@ def _caption(site: Site) -> str:
         text += f" ({fewest}: {', '.join(tasks[fewest])})"
     text += "; the leading tie group of each environment in bold."
     if any(_is_part(site, task, name) for task in site.rankings for name in _order(site)):
-        text += f" With {_PART}: of fewer repetitions than the others, and not ranked."
+        text += " With †: of fewer repetitions than the others, and not ranked."
     return text
-
-
-def _escape_md(text: str) -> str:
-    # Also what begins a link by itself: an address, www. and @somebody.
-    text = re.sub(r"([\\`*_{}\[\]<>|&#!~$@:])", r"\\\1", " ".join(visible(text).split()))
-    return re.sub(r"(?i)(www)\.", r"\1\\.", text)
 
 
 def escape_latex(text: str) -> str:

@@ -41,18 +41,16 @@ def test_a_folder_becomes_figures_and_tables_and_the_same_ones_again(tmp_path: P
     files = make_figures(tmp_path, tmp_path / "out", ("pdf", "svg"))
     names = {path.name for path in files}
     stems = ("cumulative_regret", "simple_regret", "inference_regret", "regret_ratio", "ranks", "profiles")
-    assert names == {f"{stem}{suffix}" for stem in stems for suffix in MAGIC} | {"scores.md", "scores.tex"}
+    assert names == {f"{stem}{suffix}" for stem in stems for suffix in MAGIC} | {"scores.tex"}
     for path in files:
         if path.suffix in MAGIC:
             assert path.read_bytes().startswith(MAGIC[path.suffix])
     first = {path: path.read_bytes() for path in files}
     make_figures(tmp_path, tmp_path / "out", ("svg",))
     assert {path: path.read_bytes() for path in files} == first
-    markdown = (tmp_path / "out" / "scores.md").read_text().splitlines()
-    assert markdown[0] == "| Agent | GPSample | RKHS |"
-    assert sum(line.startswith("| Uniform | 1.00 | 1.00 |") for line in markdown) == 1
-    assert any(r"\$x\_1\$ \| \<b\>" in line for line in markdown)
     latex = (tmp_path / "out" / "scores.tex").read_text()
+    assert "Agent & GPSample & RKHS" in latex
+    assert "Uniform & $1.00$ & $1.00$" in latex
     assert r"50 \% \& \$x\_1\$ \textbar{} \textless{}b\textgreater{}" in latex
     assert escape_latex("[a] *b*") == "{[}a] {*}b{*}"
     assert latex.count(r"\\") == 1 + len(AGENTS) + 1
@@ -64,7 +62,7 @@ def test_what_has_no_numbers_has_no_figure(tmp_path: Path) -> None:
     names = {path.name for path in make_figures(tmp_path)}
     assert "cumulative_regret.pdf" in names
     assert not any(name.startswith(("regret_ratio", "ranks", "profiles")) for name in names)
-    assert (tmp_path / "figures" / "scores.md").is_file()
+    assert (tmp_path / "figures" / "scores.tex").is_file()
 
 
 @pytest.mark.slow
@@ -201,16 +199,13 @@ def test_scores_of_fewer_repetitions_are_marked_and_columns_named(tmp_path: Path
     for repetition in range(1, 6):
         store.write(record(Ref("GPBandit/RKHS-v0"), agents[2], repetition))
     make_figures(tmp_path, formats=())
-    tables = tmp_path / "figures"
-    markdown, latex = (tables / "scores.md").read_text(), (tables / "scores.tex").read_text()
-    row = next(line for line in markdown.splitlines() if line.startswith("| BBKB"))
-    assert row.count("†") == 1
-    assert "Final cumulative regret or regret ratio of suite" in markdown
-    assert " over repetitions (cumulative regret: RKHS); " in markdown
-    assert "With †: of fewer repetitions than the others, and not ranked." in markdown
-    assert r"BBKB \textless{}2\textgreater{} & " in latex
-    assert latex.count(r"$^\dagger$") == 1
-    assert latex.count(r"\textbf{\boldmath $") == latex.count(r"\textbf") == markdown.count("**") / 2 > 0
+    latex = (tmp_path / "figures" / "scores.tex").read_text()
+    (row,) = (line for line in latex.splitlines() if line.startswith(r"BBKB \textless{}2\textgreater{} & "))
+    assert row.count(r"$^\dagger$") == latex.count(r"$^\dagger$") == 1
+    assert "Final cumulative regret or regret ratio of suite" in latex
+    assert " over repetitions (cumulative regret: RKHS); " in latex
+    assert "With †: of fewer repetitions than the others, and not ranked." in latex
+    assert latex.count(r"\textbf{\boldmath $") == latex.count(r"\textbf") > 0
 
 
 def test_powers_of_ten_are_no_sums_in_latex() -> None:
@@ -225,9 +220,9 @@ def test_an_id_stands_for_all_agents_that_have_it(tmp_path: Path) -> None:
     agents = [Ref("GP-UCB", {"width": 1.0}, "narrow"), Ref("GP-UCB", {"width": 9.0}, "wide"), Ref("Uniform")]
     folder(tmp_path, agents=agents, repetitions=2)
     make_figures(tmp_path, formats=(), agents=["GP-UCB"])
-    rows = (tmp_path / "figures" / "scores.md").read_text().splitlines()
-    assert {row.split(" | ")[0] for row in rows[2:4]} == {"| narrow", "| wide"}
-    assert not rows[4]
+    rows = (tmp_path / "figures" / "scores.tex").read_text().partition(r"\midrule")[2].splitlines()[1:]
+    assert {row.split(" & ")[0] for row in rows[:2]} == {"narrow", "wide"}
+    assert rows[2] == r"\bottomrule"
 
 
 def test_a_long_legend_is_inside_the_figure_and_leaves_room_for_the_panels() -> None:

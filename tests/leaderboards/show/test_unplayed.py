@@ -14,7 +14,7 @@ from leaderboards.cli.ranking import _score_lines
 from leaderboards.play.spec import Ref
 from leaderboards.score.summary import summarise, unfinished_runs
 from leaderboards.show.overview import _cards
-from leaderboards.show.paper import markdown_table
+from leaderboards.show.paper import latex_table
 from leaderboards.show.shared import Site
 from tests.leaderboards.folders import AGENTS, Failure, folder, record
 
@@ -40,7 +40,7 @@ def test_it_is_named_with_the_main_reason_and_is_nowhere_else(tmp_path: Path) ->
     assert found.summary.unplayed == {"GPSample": "the agent needs kernel" if len(others) > 1 else DATA[1]}
     assert "skipped" not in found.counts()
     assert len(unfinished_runs(found.summary)) == 0
-    assert "GPSample" not in markdown_table(found)
+    assert "GPSample" not in latex_table(found)
     lines = list(_score_lines(found.summary, "cumulative_regret"))
     assert lines[0] == f"nobody could play GPSample: {found.summary.unplayed['GPSample']}"
     assert not any("GPSample" in line for line in lines[1:])
