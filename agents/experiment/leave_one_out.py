@@ -29,7 +29,7 @@ _LEVEL = 0.95  # of the intervals
 _DEVIATIONS = 1.959963984540054  # of a normal distribution, within which that share lies
 _FEWEST, _PER_LENGTHSCALE = 10, 3  # outcomes, below which nothing is judged
 _GOOD, _POOR = 0.7, 0.9  # error, in that of the mean alone
-_SELDOM = 3  # outcomes of a category's value, below which it is named
+_SELDOM = 4  # outcomes of a category's value, below which it is named, and hardly ever settled
 _CHANCE = 0.01  # that as few outcomes lie within their intervals although these are right
 
 
@@ -93,10 +93,12 @@ class Check:
     def open(self) -> tuple[str, ...]:
         """The values of categories never seen, or whose best case is above the best point's by more than the error.
 
-        A smaller gain is no reason: of values that make no difference each may be the better one.
+        A smaller gain is no reason: of values that make no difference each may be the better one. A `seldom` value is
+        open unless its best case is below by more than `rmse_of_mean`: of those the model is sure too early.
         """
-        cases = self.best_cases
-        return tuple(sorted((name for name in cases if cases[name] > self.rmse), key=lambda name: -cases[name]))
+        cases, spread = self.best_cases, self.rmse_of_mean
+        found = [name for name in cases if cases[name] > (-spread if name in self.seldom else self.rmse)]
+        return tuple(sorted(found, key=lambda name: -cases[name]))
 
     @property
     def verdict(self) -> str:
@@ -108,7 +110,7 @@ class Check:
         | No | all outcomes are equal, or the ratio is above 0.9 |
         | Hardly | the ratio is above 0.7 |
         | In part | intervals that are right would hold as few outcomes in one of 100 cases, or more rarely |
-        | In part | a value of a category is unseen, or its `best_cases` is above `rmse` |
+        | In part | a value of a category is `open` |
         | Yes | none of these |
 
         A category has one lengthscale where it has a kernel of its own, else one for each value.
@@ -128,10 +130,11 @@ class Check:
             return f"In part: {error}, but its intervals are too narrow, with {inside} of {n} outcomes inside."
         if self.open:
             unseen = [name for name in self.open if isinf(self.best_cases[name])]
-            named = ", ".join((unseen or self.open)[:3])
-            if len(unseen or self.open) > 3:
-                named += ", ..."
-            why = f"no outcome has {named}" if unseen else f"{named} may be better than the best by more than that"
+            few = [name for name in self.open if name in self.seldom]
+            listed = unseen or few or self.open
+            named = ", ".join(listed[:3]) + ", ..." * (len(listed) > 3)
+            why = f"less than {_SELDOM} outcomes have {named}" if few else f"{named} may be better than the best by more"
+            why = f"no outcome has {named}" if unseen else why
             return f"In part: {error}, but {why}; ask(n, fixed=...) tries one."
         return f"Yes: {error}, and {inside} of {n} outcomes lie within their {_LEVEL:.0%} intervals."
 

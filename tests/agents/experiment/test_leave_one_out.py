@@ -237,11 +237,19 @@ class TestOpenValues:
         poor = pd.concat([self.rows("a"), pd.DataFrame({"x": [0.02], "level": ["b"], "outcome": [-2.0]})])
         check = Experiment({"x": (0, 1), "level": ["a", "b"]}, data=poor).check()
         assert check.open == ("level=b",)
-        assert check.verdict.endswith(
-            "level=b may be better than the best by more than that; ask(n, fixed=...) tries one."
-        )
+        assert check.verdict.endswith("but less than 4 outcomes have level=b; ask(n, fixed=...) tries one.")
         assert check.best_cases["level=b"] > check.rmse
         assert check.best_cases["level=a"] == 0  # that of the best point
+
+    @pytest.mark.parametrize(("n", "better", "found"), [(3, -1.0, True), (3, -9.0, False), (4, -1.0, False)])
+    def test_a_value_seen_seldom_is_open_unless_it_is_far_below(self, n: int, better: float, found: bool) -> None:
+        """A campaign may have ended with the second best value, as the model was sure of three outcomes."""
+        few = self.rows("b", n).assign(x=np.linspace(0.3, 0.9, n).round(6))
+        few["outcome"] = better - 9 * (few["x"] - 0.6) ** 2
+        check = Experiment({"x": (0, 1), "level": ["a", "b"]}, data=pd.concat([self.rows("a"), few])).check()
+        assert check.best_cases["level=b"] < 0
+        assert check.open == (("level=b",) if found else ())
+        assert check.verdict.startswith("In part" if found else "Yes")
 
     def test_values_that_make_no_difference_are_none(self) -> None:
         check = Experiment({"x": (0, 1), "level": ["a", "b", "c"]}, data=self.rows("abc")).check()
