@@ -8,11 +8,7 @@ family, with noise .2 and 1, are counted together. `--seed` is not that of the s
     python -m benchmarks.statements 20 --kept statements.csv      # goes on where the file ends
     python -m benchmarks.statements 12 --kept widths.csv --half tuning --wider 1 1.5 1.75 2
 
-    python -m benchmarks.statements 12 --kept stops.csv --stopping 0.2
-
-The second is how the factor of the intervals was chosen. The third plays up to the horizon, asks after each plate from
-16 evaluations on whether to stop, with a wish of that share of the range of posterior means at evaluated points, and
-counts *false* stops among those that stopped: some candidate is better by more than the wish.
+The second is how the factor of the intervals was chosen. `benchmarks.honesty` has other models, and rules to stop by.
 """
 
 from __future__ import annotations
@@ -88,17 +84,6 @@ def campaign(spec: RunSpec, factors: Sequence[float]) -> list[dict[str, float]]:
     return rows
 
 
-def stop(spec: RunSpec, wish: float) -> list[dict[str, float]]:
-    """When `stop` first says so, NaN if it never does before the horizon, and whether it is false."""
-    for n, lab, short, _ in plates(spec, spec.horizon - PLATE):
-        if n >= FIRST:
-            within = wish * float(np.ptp(lab.predict(lab.results())["mean"]))
-            said = lab.stop(within=within)
-            if said:
-                return [{"stopped": n, "false": short(lab.outlook(LEVEL).recommended) > within}]
-    return [{"stopped": np.nan, "false": False}]
-
-
 def limits(hits: int, n: int) -> str:
     """A share with its 95 % limits of Clopper and Pearson."""
     low = beta.ppf(0.025, hits, n - hits + 1) if hits else 0.0
@@ -121,18 +106,36 @@ def table(found: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def stops(found: pd.DataFrame) -> str:
-    """A line a family, and one for each half: how many stopped before the horizon, when, and how many falsely."""
-    lines = ["| half | family | campaigns | stopped | median evaluations | false of these |", "|" + "---|" * 6]
-    for by in (["half", "family"], ["half"]):
-        for key, rows in found.groupby(by):
-            half, family = key if len(by) == 2 else (*key, "all")
-            done = rows[rows["stopped"].notna()]
-            wrong = limits(int(done["false"].sum()), len(done)) if len(done) else "-"
-            lines.append(
-                f"| {half} | {family} | {len(rows)} | {len(done)} | {done['stopped'].median():.0f} | {wrong} |"
-            )
-    return "\n".join(lines)
+def campaigns(repetitions: int, half: str | None, seed: int, kept: Path) -> Iterator[tuple[dict[str, Any], RunSpec]]:
+    """The campaigns that a file does not have: what tells each from others, and its spec; without those lacking data.
+
+    A family's tasks take turns. `half` is of the suite; None for both.
+    """
+    suite = load_suite("lab-v1")
+    tasks: dict[str, list[EnvironmentEntry]] = {}
+    for entry in [entry for entry in suite.environments if entry.half == (half or entry.half)]:
+        tasks.setdefault(entry.ref.label.split(",")[0], []).append(entry)
+    there = pd.read_csv(kept) if kept.exists() else pd.DataFrame({"task": [], "repetition": []})
+    done = set(zip(there["task"], there["repetition"], strict=True))
+    for repetition in range(repetitions):
+        for family, entries in tasks.items():
+            entry = entries[repetition % len(entries)]
+            if (entry.ref.label, repetition) in done:
+                continue
+            alone = entry.model_copy(update={"repetitions": repetitions})
+            specs = suite.model_copy(update={"environments": (alone,), "seed": seed}).specs()
+            spec = next(each for each in specs if each.repetition == repetition)
+            try:
+                build_env(spec.built, spec.horizon).close()
+            except OSError as error:
+                print(f"{entry.ref.label}: {error}", flush=True)  # its data are not here
+                continue
+            yield {"half": entry.half, "family": family, "task": entry.ref.label, "repetition": repetition}, spec
+
+
+def keep(rows: list[dict[str, Any]], kept: Path) -> None:
+    """Append rows to a file."""
+    pd.DataFrame(rows).to_csv(kept, mode="a", header=not kept.exists(), index=False)
 
 
 def main() -> None:
@@ -140,33 +143,12 @@ def main() -> None:
     parser.add_argument("repetitions", type=int, nargs="?", default=20, help="campaigns a family")
     parser.add_argument("--kept", type=Path, default=Path("statements.csv"))
     parser.add_argument("--seed", type=int, default=2)
-    parser.add_argument("--stopping", type=float, help="count stops at this wish instead")
     parser.add_argument("--half", choices=["tuning", "held out"], help="by default both")
     parser.add_argument("--wider", type=float, nargs="+", default=[outlook._WIDER], help="factors of the intervals")
     given = parser.parse_args()
-    suite = load_suite("lab-v1")
-    tasks: dict[str, list[EnvironmentEntry]] = {}
-    for entry in [entry for entry in suite.environments if entry.half == (given.half or entry.half)]:
-        tasks.setdefault(entry.ref.label.split(",")[0], []).append(entry)
-    kept = pd.read_csv(given.kept) if given.kept.exists() else pd.DataFrame({"task": [], "repetition": []})
-    done = set(zip(kept["task"], kept["repetition"], strict=True))
-    for repetition in range(given.repetitions):
-        for family, entries in tasks.items():
-            entry = entries[repetition % len(entries)]
-            if (entry.ref.label, repetition) in done:
-                continue
-            alone = entry.model_copy(update={"repetitions": given.repetitions})
-            specs = suite.model_copy(update={"environments": (alone,), "seed": given.seed}).specs()
-            spec = next(each for each in specs if each.repetition == repetition)
-            same = {"half": entry.half, "family": family, "task": entry.ref.label, "repetition": repetition}
-            try:
-                said = campaign(spec, given.wider) if given.stopping is None else stop(spec, given.stopping)
-                rows = [same | row for row in said]
-            except OSError as error:
-                print(f"{entry.ref.label}: {error}", flush=True)  # its data are not here
-                continue
-            pd.DataFrame(rows).to_csv(given.kept, mode="a", header=not given.kept.exists(), index=False)
-    print((table if given.stopping is None else stops)(pd.read_csv(given.kept)))
+    for same, spec in campaigns(given.repetitions, given.half, given.seed, given.kept):
+        keep([same | row for row in campaign(spec, given.wider)], given.kept)
+    print(table(pd.read_csv(given.kept)))
 
 
 if __name__ == "__main__":
