@@ -42,9 +42,10 @@ Said = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass
 class Told:
-    """What a surrogate is told: candidates in [0, 1]^d, the places of those evaluated, their outcomes."""
+    """What a surrogate is told: candidates, also in [0, 1]^d, the places of those evaluated, their outcomes."""
 
     lab: agents.Experiment
+    points: list[agents.Point]
     X: np.ndarray
     rows: np.ndarray
     y: np.ndarray
@@ -53,8 +54,11 @@ class Told:
     @classmethod
     def of(cls, lab: agents.Experiment, seed: int) -> Told:
         """Of an experiment on candidates, all of whose outcomes are there."""
+        assert lab.candidates is not None
         rows = np.array([int(each.action) for each in lab._history.own])
-        return cls(lab, lab._choices.arms, rows, lab.results()["outcome"].to_numpy(float), seed)
+        return cls(
+            lab, lab.candidates.points, lab.candidates.arms, rows, lab.results()["outcome"].to_numpy(float), seed
+        )
 
 
 def normal(mean: np.ndarray, sd: np.ndarray) -> Said:
@@ -64,14 +68,14 @@ def normal(mean: np.ndarray, sd: np.ndarray) -> Said:
 
 def by_map(told: Told) -> Said:
     """The policy's own model, MAP hyperparameters, whose band has a width of 1."""
-    found = told.lab.predict(pd.DataFrame(told.lab.candidates.points))
+    found = told.lab.predict(told.points)
     return normal(found["mean"].to_numpy(), found["half_width"].to_numpy())
 
 
 def by_mixture(told: Told, wider: float) -> Said:
     """The model of `outlook`, so many times as wide."""
     outlook._WIDER = wider
-    return tuple(told.lab._beliefs().band(0, LEVEL, told.X))  # type: ignore[return-value]
+    return tuple(told.lab._beliefs().band(0, LEVEL, told.X))
 
 
 def by_sklearn(told: Told) -> Said:
@@ -164,7 +168,7 @@ def statements(spec: RunSpec) -> list[dict[str, Any]]:
                 warnings.simplefilter("ignore")  # of fits that did not converge
                 mean, low, high = fit(told)
             at = told.rows[int(np.argmax(mean[told.rows]))]
-            regret, gap = short(lab.candidates.points[at]), max(0.0, float(high.max() - mean[at]))
+            regret, gap = short(told.points[at]), max(0.0, float(high.max() - mean[at]))
             said = {"S1": low[at] <= best - regret <= high[at], "S2": regret <= gap, "width": high[at] - low[at]}
             rows.append({"n": n, "surrogate": name, **said, "gap": gap, "true gap": regret})
     return rows
