@@ -109,7 +109,11 @@ class AgentScores:
         )
 
     def add_scale(
-        self, gaps: Float[np.ndarray, " n"], tolerances: Float[np.ndarray, " n"], best: Float[np.ndarray, "n q"]
+        self,
+        gaps: Float[np.ndarray, " n"],
+        tolerances: Float[np.ndarray, " n"],
+        best: Float[np.ndarray, "n q"],
+        times: Int[np.ndarray, " q"],
     ) -> None:
         """Add the mean gap of each run's instance, and how soon the best evaluation was good on its scale.
 
@@ -117,10 +121,10 @@ class AgentScores:
             gaps: The mean gaps; NaN where unknown.
             tolerances: Bounds on the errors of the optima, beyond which nothing is claimed; NaN for none.
             best: `RunScores.best` of each run.
+            times: The evaluations of these.
         """
         self.mean_gaps = np.asarray(gaps, np.float64)
         least = np.fmax(metrics.BEST_SO_FAR, tolerances / self.mean_gaps)
-        times = kept_times(int(self.t[-1]))
         along = metrics.best_so_far(times, best / self.mean_gaps[:, None], least)
         self.curves["best_so_far"] = along[:, np.searchsorted(times, self.t, side="right") - 1]
         self.finals["best_so_far"] = along[:, -1].copy()
@@ -204,15 +208,15 @@ def reduce_run(
         if metric.has_curve:
             curves[name] = values[at]
         finals[name] = float(values[-1] if metric.has_curve else values)
-    best = simple_regret(run.regret)[kept_times(T) - 1]
+    best = simple_regret(run.regret)[kept_times(T, rule) - 1]
     return RunScores(curves, finals, {name: trace[name][at] for name in diagnostics}, best=best)
 
 
-def unknown_scores(t: Int[np.ndarray, " p"]) -> RunScores:
+def unknown_scores(t: Int[np.ndarray, " p"], rule: Channel) -> RunScores:
     """The scores of a run whose trace makes no sense: NaN."""
     named = {name: metric for name, metric in metrics.METRICS.items() if metric.of is not None}
     curves = {name: np.full(len(t), np.nan) for name, metric in named.items() if metric.has_curve}
-    return RunScores(curves, dict.fromkeys(named, np.nan), {}, best=np.full(len(kept_times(int(t[-1]))), np.nan))
+    return RunScores(curves, dict.fromkeys(named, np.nan), {}, best=np.full(len(kept_times(int(t[-1]), rule)), np.nan))
 
 
 def kept_scores(kept: KeptRun) -> RunScores:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpbandit_envs.channels import as_channel
+from gpbandit_envs.channels import Channel, as_channel
 from leaderboards.play.measures import COLUMNS, RANKED_BY
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.record import TRACE_COLUMNS
@@ -132,7 +132,7 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
             done.setdefault(names[run.key], []).append(run)
     published = {run.spec.task for runs in done.values() for run in runs if not run.traced}
     times = {
-        name: kept_times(task.horizon)
+        name: kept_times(task.horizon, as_channel(task.feedback))
         if task_key(task.env, task.horizon, task.feedback) in published
         else subsample_times(task.horizon, n_points)
         for name, task in tasks.items()
@@ -150,7 +150,7 @@ def summarise(store: Store, n_points: int = N_POINTS, reduced: dict[str, RunScor
         # The store has set a damaged file aside: its runs are not done, here or in any count.
         return summarise(store, n_points, reduced)
     scores = {
-        (task, agent): _gather(times[task], sorted(finished, key=_block), reduced)
+        (task, agent): _gather(times[task], as_channel(tasks[task].feedback), sorted(finished, key=_block), reduced)
         for (task, agent), finished in done.items()
     }
     facts = {task: _facts(finished) for task, finished in on_task.items()}
@@ -214,7 +214,7 @@ def _reduce(store: Store, runs: Sequence[RunEntry], task: Task, t: np.ndarray, r
     for run in runs:
         if run.key not in reduced and not run.traced:
             kept = store.kept(run.key)
-            reduced[run.key] = unknown_scores(t) if kept is None else kept_scores(kept)
+            reduced[run.key] = unknown_scores(t, as_channel(task.feedback)) if kept is None else kept_scores(kept)
     reduced |= _of_traces(store, [run for run in runs if run.key not in reduced], runs, task, t)
 
 
@@ -270,12 +270,12 @@ def _of_traces(
         except (ValueError, ArithmeticError) as error:
             # As of a submitted run whose batch numbers decrease; the file itself is sound.
             _log.warning("run %s in %s has no scores that make sense: %s", run.key[:8], store.path(run), error)
-            scores = unknown_scores(t)
+            scores = unknown_scores(t, as_channel(task.feedback))
         best_mean = float(trace["mean"].max()) if is_unknown else np.nan
         yield run.key, replace(scores, best_mean=best_mean, measured_from=best)
 
 
-def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
+def _gather(t: np.ndarray, rule: Channel, runs: Sequence[RunEntry], reduced: Mapping[str, RunScores]) -> AgentScores:
     scores = [reduced[run.key] for run in runs]
     first = scores[0] if scores else RunScores({}, {}, {})
     stated = dict.fromkeys(name for each in scores for name in each.diagnostics)
@@ -290,7 +290,8 @@ def _gather(t: np.ndarray, runs: Sequence[RunEntry], reduced: Mapping[str, RunSc
     tolerances = np.array([run.facts.get("optimum_tol", np.nan) for run in runs])
     best = np.array([each.best for each in scores])
     gaps = np.array([run.facts.get(MEAN_GAP, np.nan) for run in runs])
-    found.add_scale(np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan), tolerances, best)
+    known = np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan)
+    found.add_scale(known, tolerances, best, kept_times(int(t[-1]), rule))
     return found
 
 

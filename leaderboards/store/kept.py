@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from gpbandit_envs.channels import as_channel
+from gpbandit_envs.channels import Channel, as_channel
 from leaderboards.play.measures import COLUMNS, CURVES, RunColumns
 from leaderboards.play.record import TRACE_COLUMNS
 from leaderboards.play.spec import RunSpec
@@ -26,9 +26,13 @@ KEPT = tuple(CURVES)
 MOST_KEPT = 60
 """Largest number of evaluations at which they are kept."""
 
+FEW_PLATES = 16
+"""Number of batches up to which they are kept at the ends of these, as 12 plates of 8 are."""
+
 CLOCK = ("policy_seconds",)
 """Columns of a trace that differ each time a run is played."""
 
+_ON_REQUEST = as_channel("on_request")
 _BITS = {"policy_seconds": 8}
 _MOST_BITS = 16  # of the mantissa: a relative error of 2^-17, beyond what a chart shows; it halves the size of a file
 
@@ -56,10 +60,16 @@ class KeptRun:
         return {name: float(curve[-1]) for name, curve in self.curves.items()}
 
 
-def kept_times(T: int) -> Int[np.ndarray, " p"]:
-    """The evaluations at which a run of `T` is kept, evenly on a logarithmic axis, both ends included."""
+def kept_times(T: int, channel: Channel = _ON_REQUEST) -> Int[np.ndarray, " p"]:
+    """The evaluations at which a run of `T` is kept, evenly on a logarithmic axis, both ends included.
+
+    In few batches the ends of these: a recommendation changes at no other evaluation.
+    """
     if T <= MOST_KEPT:
         return np.arange(1, T + 1)
+    if channel.name == "batch" and FEW_PLATES * channel.value >= T:
+        size = int(channel.value)
+        return np.append(np.arange(size, T, size), T)
     return np.unique(np.rint(np.geomspace(1, T, MOST_KEPT)).astype(np.int64))
 
 
@@ -71,11 +81,12 @@ def keep(spec: RunSpec, trace: pd.DataFrame) -> KeptRun | None:
         mean = trace["mean"].to_numpy()
         if np.isnan(columns["regret"]).all() and np.isfinite(mean).all():
             best, columns["regret"] = float(mean.max()), -mean
-        run = RunColumns.of(columns, as_channel(spec.feedback))
+        channel = as_channel(spec.feedback)
+        run = RunColumns.of(columns, channel)
         along = {name: curve(run) for name, curve in CURVES.items()}
     except (KeyError, ValueError, TypeError, ArithmeticError):
         return None
-    t = kept_times(spec.horizon)
+    t = kept_times(spec.horizon, channel)
     return KeptRun(
         t, {name: _rounded(name, values[t - 1]) for name, values in along.items()}, best, trace_digest(trace)
     )

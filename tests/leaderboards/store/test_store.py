@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gpbandit_envs.channels import as_channel
 from leaderboards.play.record import RunRecord
 from leaderboards.play.spec import Ref, RunSpec, env_seed
 from leaderboards.play.suite import load_suite, parse_suite
@@ -406,6 +407,14 @@ def test_what_cannot_be_set_aside_is_named(
         assert Store(store.directory).keys() == set()
     assert f"{path} was damaged (" in caplog.text
     assert "it could not be renamed: Read-only file system)" in caplog.text
+
+
+@pytest.mark.parametrize(("T", "size"), [(96, 8), (100, 10), (99, 8)])
+def test_a_campaign_of_few_plates_is_kept_at_their_ends(T: int, size: int) -> None:
+    """Nothing that is recommended changes between; of many the first are as near to each other as of no plates."""
+    found = kept_times(T, as_channel(f"batch:{size}"))
+    assert found.tolist() == [*range(size, T, size), T]
+    assert kept_times(T, as_channel("batch:2")).tolist() == kept_times(T).tolist()
 
 
 def test_what_is_kept_of_a_run(store: Store) -> None:
