@@ -56,7 +56,7 @@ board: $(VENV)/boards/.installed
 # Plays 1 % of the runs of the boards again, chosen by the hash of the commit, and names agents whose code has changed.
 board-check: $(VENV)/boards/.installed
 	for name in $(BOARDS); do \
-	  test ! -f leaderboards/boards/$$name/index.json || $(BOARD_BIN)/gpbandit board check $$name --yes || exit 1; \
+	  test ! -f leaderboards/boards/$$name/manifest.json || $(BOARD_BIN)/gpbandit board check $$name --yes || exit 1; \
 	done
 
 # Ratios of speed, kept in benchmarks/README.md; bench-check fails where one has fallen far below what is kept.

@@ -133,8 +133,9 @@ class Check:
             few = [name for name in self.open if name in self.seldom]
             listed = unseen or few or self.open
             named = ", ".join(listed[:3]) + ", ..." * (len(listed) > 3)
-            why = f"less than {_SELDOM} outcomes have {named}" if few else f"{named} may be better than the best by more"
-            why = f"no outcome has {named}" if unseen else why
+            why = f"{named} may be better than the best by more than that"
+            if few:
+                why = f"no outcome has {named}" if unseen else f"less than {_SELDOM} outcomes have {named}"
             return f"In part: {error}, but {why}; ask(n, fixed=...) tries one."
         return f"Yes: {error}, and {inside} of {n} outcomes lie within their {_LEVEL:.0%} intervals."
 

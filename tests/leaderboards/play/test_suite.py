@@ -41,7 +41,7 @@ def test_suites_of_the_package_are_sound(name: str) -> None:
     assert suite.name == name
     assert suite.description
     if any(entry.id.startswith(("BoTorch", "Optuna-GP", "agents.adapters")) for entry in suite.agents):
-        for library in ("torch", "botorch", *(("baybe", "ax") if name == "lab-outside" else ())):
+        for library in ("torch", "botorch", *(("baybe",) if name == "lab-outside" else ())):
             pytest.importorskip(library, reason=f"the suite {name} needs {library}")
     suite.check()
 
