@@ -79,6 +79,10 @@ def page(
         store = Store(results_folder(directory))
         if store.runs().empty:
             raise UserError(f"{directory} holds no readable run: give `gpbandit run SUITE --out {directory}` first")
+        if store.manifest is not None:
+            raise UserError(
+                f"{directory} is a board, whose folder nothing writes to: `gpbandit board site` has its page"
+            )
         agents = named_agents(entry.spec for entry in store.entries().values())
         here = Path.cwd()
         named = [id for id in agents if is_findable(id.partition(":")[0], here)]  # of the others `not_here` says below

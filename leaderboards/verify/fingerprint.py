@@ -38,13 +38,17 @@ def fingerprint(agent: Ref) -> str | None:
 
     Agents that differ only in their settings, which are part of a run's spec, have the same.
     """
-    try:
-        found = agents.spec(agent.id)
-    except ValueError:
+    entry_point: object = agent.id
+    kwargs: dict[str, object] = {}
+    if ":" not in agent.id:
+        try:
+            found = agents.spec(agent.id)
+        except ValueError:
+            return None
+        entry_point, kwargs = found.entry_point, dict(found.kwargs)
+    if not isinstance(entry_point, str) or not entry_point.startswith("agents."):
         return None
-    if not isinstance(found.entry_point, str) or not found.entry_point.startswith("agents."):
-        return None
-    return _of_entry_point(found.entry_point, json.dumps(dict(found.kwargs), sort_keys=True))
+    return _of_entry_point(entry_point, json.dumps(kwargs, sort_keys=True))
 
 
 @functools.cache

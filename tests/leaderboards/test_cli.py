@@ -23,6 +23,7 @@ from gpbandit_envs import datasets, problem_of
 from gpbandit_envs.registry import ENVIRONMENTS, registered
 from leaderboards.cli import main
 from leaderboards.play.suite import AgentEntry, parse_suite, suite_names
+from leaderboards.publish.boards import board_folder
 from leaderboards.store.store import Store
 from leaderboards.verify.agent_check import protocol_breach
 from tests.leaderboards.play import players
@@ -387,6 +388,7 @@ def test_errors_of_the_user(call: Call, suite: Path, tmp_path: Path) -> None:
     check_error(call("list", "environments"), "gpbandit list: no command 'environments'; did you mean 'envs'?")
     check_error(call("data", "get"), "gpbandit data: no command 'get'; there are 'fetch', 'list'")
     check_error(call("page", tmp_path / "none"), "no folder", "gpbandit run SUITE")
+    check_error(call("page", board_folder("lab-v1")), "is a board", "gpbandit board site")
     check_error(call("page", tmp_path), "holds no results")
     assert not out.exists()
 

@@ -287,6 +287,9 @@ def test_fingerprints_see_code_and_nothing_else(tmp_path: Path) -> None:
     assert own_agent is not None
     assert own_agent != fingerprint(Ref("GP-EI"))
     assert fingerprint(Ref("my_agent:MyAgent")) is None
+    by_path = fingerprint(Ref("agents.adapters.optuna_study:OptunaStudy"))  # as boards of other libraries name them
+    assert by_path not in (None, fingerprint(Ref("agents.adapters.baybe_campaign:BayBE")))
+    assert fingerprint(Ref("agents.nothing:Nobody")) is None
     code = '"""About it."""\nx = 1  # one\n\n\ndef f() -> str:\n    """Says so."""\n    return "# not a comment"\n'
     same = 'x = 1\ndef f() -> str:\n    return "# not a comment"\n'
     for name, text in (("a.py", code), ("b.py", same), ("c.py", code.replace("1", "2"))):
