@@ -27,7 +27,7 @@ MOST_KEPT = 60
 """Largest number of evaluations at which they are kept."""
 
 FEW_PLATES = 16
-"""Number of batches up to which they are kept at the ends of these, as 12 plates of 8 are."""
+"""Number of batches up to which they are kept at the ends of these, as those of 12 plates of 8 are."""
 
 CLOCK = ("policy_seconds",)
 """Columns of a trace that differ each time a run is played."""
@@ -63,13 +63,13 @@ class KeptRun:
 def kept_times(T: int, channel: Channel = _ON_REQUEST) -> Int[np.ndarray, " p"]:
     """The evaluations at which a run of `T` is kept, evenly on a logarithmic axis, both ends included.
 
-    In few batches the ends of these: a recommendation changes at no other evaluation.
+    In few batches all of the first and the ends of the others: later a recommendation changes nowhere else.
     """
     if T <= MOST_KEPT:
         return np.arange(1, T + 1)
     if channel.name == "batch" and FEW_PLATES * channel.value >= T:
         size = int(channel.value)
-        return np.append(np.arange(size, T, size), T)
+        return np.concatenate([np.arange(1, size), np.arange(size, T, size), [T]])
     return np.unique(np.rint(np.geomspace(1, T, MOST_KEPT)).astype(np.int64))
 
 

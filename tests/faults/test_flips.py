@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +21,8 @@ from leaderboards.store.intact import (
     seal_json,
 )
 from leaderboards.store.run_file import FileError, open_table, write_table
-from tests.faults.commands import gpbandit, played
+from leaderboards.store.store import StoreError
+from tests.faults.commands import audited, audits_of, gpbandit, played, runs_of, warnings_heard
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -62,6 +67,43 @@ def test_every_bit_of_a_json_file_counts() -> None:
 def test_what_is_no_sealed_json_is_named(text: bytes) -> None:
     with pytest.raises(SealError, match=r"no JSON|expected a JSON object|does not match"):
         open_json(text)
+
+
+def shown(directory: Path) -> dict[str, Any]:
+    """What a results folder shows, part by part, to the bit."""
+    suite, runs, _ = runs_of(directory)
+    return {**runs, "suite": suite, **{f"audit {key}": audit for key, audit in audits_of(directory).items()}}
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("name", ["runs/*.parquet", "entries.cache", "suite.json", "audit/*.parquet"])
+def test_a_flipped_bit_shows_no_other_number(tmp_path: Path, name: str) -> None:
+    """A bit flips as storage flips it, size and times stay: what is shown lacks what the file said, in one line."""
+    whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    whole.mkdir()
+    with contextlib.chdir(whole):
+        audited(whole)
+    expected = shown(whole / "r")
+    size = min((whole / "r").glob(name)).stat().st_size
+    found_out = 0
+    for bit in np.random.default_rng(0).choice(8 * size, 40, replace=False).tolist():
+        shutil.rmtree(damaged, ignore_errors=True)
+        shutil.copytree(whole / "r", damaged)
+        path = min(damaged.glob(name))
+        times = path.stat()
+        path.write_bytes(flipped(path.read_bytes(), bit))
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        with warnings_heard() as said:
+            try:
+                found = shown(damaged)
+            except StoreError as error:
+                found, said = {}, [str(error)]
+        told = len(said) == 1 and "\n" not in said[0]
+        assert found == expected or told, f"bit {bit}: {said}"
+        found_out += told
+        for part, value in found.items():
+            assert expected[part] == value, f"bit {bit}: {part}"
+    assert found_out >= 20
 
 
 def test_a_page_does_not_count_a_run_that_it_has_set_aside(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def test_a_signal_while_it_starts(folder: Folder) -> None:
-    """The others, with the same handler, come while workers play."""
+    """SIGINT and SIGHUP, with the same handler, come while workers play, as this one does too."""
     number = signal.SIGTERM
     command = folder.run(executor="serial")
     modules = Path(f"/proc/{command.process.pid}/maps")
@@ -141,7 +141,7 @@ def test_a_signal_while_it_starts(folder: Folder) -> None:
     folder.completes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_a_signal_while_workers_play(folder: Folder, number: signal.Signals) -> None:
     command = folder.run(pause=0.05)
     command.wait_for(folder.progress)

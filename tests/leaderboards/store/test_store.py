@@ -411,9 +411,9 @@ def test_what_cannot_be_set_aside_is_named(
 
 @pytest.mark.parametrize(("T", "size"), [(96, 8), (100, 10), (99, 8)])
 def test_a_campaign_of_few_plates_is_kept_at_their_ends(T: int, size: int) -> None:
-    """Nothing that is recommended changes between; of many the first are as near to each other as of no plates."""
+    """After the first plate nothing that is recommended changes between; many plates are kept as none are."""
     found = kept_times(T, as_channel(f"batch:{size}"))
-    assert found.tolist() == [*range(size, T, size), T]
+    assert found.tolist() == [*range(1, size), *range(size, T, size), T]
     assert kept_times(T, as_channel("batch:2")).tolist() == kept_times(T).tolist()
 
 
