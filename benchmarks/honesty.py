@@ -35,6 +35,7 @@ from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.play.spec import RunSpec
 
 S = ("S1", "S2")
+WIDER = outlook._WIDER  # as it comes
 Z = float(norm.ppf((1 + LEVEL) / 2))
 Said = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Mean, lower and upper end at all candidates."""
@@ -147,7 +148,7 @@ def kernel_of(told: Told) -> tuple[Callable[..., np.ndarray], float]:
 
 
 SURROGATES: dict[str, Callable[[Told], Said]] = {
-    "Experiment.outlook": lambda told: by_mixture(told, 1.75),
+    "Experiment.outlook": lambda told: by_mixture(told, WIDER),
     "mixture, as it is": lambda told: by_mixture(told, 1.0),
     "MAP, the policy's own": by_map,
     "scikit-learn": by_sklearn,
@@ -179,7 +180,7 @@ def rules(told: Told, wishes: Sequence[float]) -> Iterator[tuple[str, float, flo
     mean, low, high = by_map(told)
     at = told.rows[int(np.argmax(mean[told.rows]))]
     sd = (high - low) / (2 * Z)
-    middle, _, upper = by_mixture(told, 1.75)
+    middle, _, upper = by_mixture(told, WIDER)
     u = (mean - mean[at]) / np.maximum(sd, 1e-12)
     improvement = float((sd * (u * norm.cdf(u) + norm.pdf(u))).max())
     kernel, lam = kernel_of(told)

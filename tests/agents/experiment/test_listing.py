@@ -12,7 +12,7 @@ import pytest
 import agents
 from agents import Experiment
 from agents.experiment.constraints import as_constraint
-from agents.experiment.parameters import Parameters
+from agents.experiment.parameters import Parameters, nine_digits
 from agents.experiment.region import Region
 
 SMALL: dict[str, Any] = {"a": range(-3, 5), "k": [0.1, 0.2, 0.35, 0.9], "s": ["x", "y", "z"], "b": range(7)}
@@ -123,3 +123,14 @@ def test_an_integer_beside_a_range_has_a_polytope_for_each_value() -> None:
 def test_what_is_too_much_says_what_to_do(settings: dict[str, Any], constraints: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         Experiment(settings, constraints=constraints)
+
+
+def test_nine_digits_are_those_of_the_text() -> None:
+    """Bit for bit: keys of candidates that were told by hand are made from the text."""
+    rng = np.random.default_rng(0)
+    steps = np.arange(-2_000, 2_000) * 0.001
+    ties = (rng.integers(10**8, 10**9, 2_000) + 0.5) / 10.0 ** rng.integers(0, 12, 2_000)
+    wide = rng.standard_normal(4_000) * 10.0 ** rng.integers(-300, 300, 4_000)
+    values = np.concatenate([[0.0, -0.0, 5e-324, 1e308, 999999999.5, 0.3], steps, 0.1 + steps, ties, wide])
+    found = nine_digits(values.tolist())
+    assert found.tolist() == [float(f"{value:.9g}") for value in values.tolist()]
