@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-import agents
 import leaderboards
 from agents.many import make_vec
 from benchmarks.ties import BLIND, POLICIES, compare
@@ -35,8 +34,6 @@ WIDTH, NOISE, LENGTHSCALE = 2.0, 0.1, 0.2
 CARD = [(10_000, 300, 300), (1_000, 1_000, 1_000), (200, 4_177, 1_000), (1, 10**6, 500), (1, 10**6, 2_000)]
 PROCESSOR = [(64, 300, 300), (16, 1_000, 300), (1, 20_000, 200)]
 LARGE = [("GP-UCB", {"width": "dmm"}, 1, 10**5, 500), ("BPE", {}, 1, 200_000, 1_000)]
-SKETCHED = [("BKB", 10**5, 1_000), ("BBKB", 10**6, 10_000)]
-FEW = [("BKB", 5_000, 100), ("BBKB", 20_000, 500)]
 EDGE = [
     (20, 300),
     (300, 440),
@@ -114,24 +111,6 @@ def beside_plain_lines(device: Device) -> None:
             print(f"{id} {kwargs or ''} {R:,} x {A:,} x {T:,}: {ours:.2f} s, {ours / theirs:.1f} times GP-UCB")
 
 
-def sketched(device: Device) -> None:
-    """BKB and BBKB, of lengthscale 1, with all arms on the device and without one."""
-    for id, A, T in FEW if device.on_processor else SKETCHED:
-        X, means, noise = instance(Device(), 1, A, T)
-        problem = Problem(name="bench", dim=2, arms=X, kernel=SE(1.0), noise_std=NOISE, norm_bound=2.0, horizon=T)
-        times = []
-        for where in (device.name, None):
-            agent = agents.make(id, device=where)
-            start = time.perf_counter()
-            agent.reset(problem, np.random.default_rng(0))
-            for evaluation in agents.turns(agent, problem):
-                evaluation.tell(float(means[0, evaluation.action] + noise[0, evaluation.ticket]))
-            times.append(time.perf_counter() - start)
-        print(
-            f"{id} {A:,} x {T:,}: {times[0]:.2f} s there, {times[1]:.2f} s on the processor, {times[1] / times[0]:.1f}"
-        )
-
-
 def beside_one_by_one(device: Device, repetitions: int) -> None:
     """The whole call of `simulate` and runs of `leaderboards.run`, on one core."""
     env, agent = ("GPBandit/RKHS-v0", {"n_arms": 300}), ("GP-UCB", {"width": WIDTH})
@@ -200,7 +179,6 @@ def main() -> None:
         return
     with one_blas_thread():
         beside_plain_lines(device)
-        sketched(device)
     beside_one_by_one(device, given.runs or (200 if device.on_processor else 10_000))
 
 

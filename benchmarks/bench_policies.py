@@ -330,22 +330,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "bbkb-20640": lambda: sketched_case(
         "BBKB, A = 20,640, T = 2,000", 8, "BBKB", "bbkb", synthetic(20_640, 12.5, 2000)
     ),
-    "bbkb-20640-coupled": lambda: sketched_case(
-        "BBKB coupled, A = 20,640, T = 2,000",
-        15,
-        "BBKB",
-        "bbkb",
-        synthetic(20_640, 12.5, 2000),
-        resampling="coupled",
-    ),
-    "bkb-5-coupled": lambda: sketched_case(
-        "BKB coupled, Abalone 5, T = 2,000", 30, "BKB", "bkb", abalone(5.0, 2000), resampling="coupled"
-    ),
     "bbkb-17.5-qr": authors_case("BBKB", 100, "BBKB", "bbkb", 17.5, 10_000),
     "bbkb-5-qr": authors_case("BBKB", 40, "BBKB", "bbkb", 5.0, 10_000),
     "local-5-qr": authors_case("BBKB-GlobalLocal", 80, "BBKB-GlobalLocal", "bbkb-local", 5.0, 10_000),
     "bkb-5-qr": authors_case("BKB", 50, "BKB", "bkb", 5.0, 2000),
-    "bkb-5-coupled-qr": authors_case("BKB coupled", 80, "BKB", "bkb", 5.0, 2000, resampling="coupled"),
     "gp-ucb-step": gp_ucb_step_case,
     "gp-ucb-dmm": lambda: dmm_case(1_000),
     "gp-ucb-dmm-4000": lambda: dmm_case(4_000),

@@ -57,7 +57,6 @@ POLICIES = {
     "bbkb-5-qr": 3,
     "local-5-qr": 1,
     "bkb-5-qr": 1,
-    "bkb-5-coupled-qr": 1,
 }
 """Cases of `bench_policies` that fit a few minutes together, and in how many rounds."""
 

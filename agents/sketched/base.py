@@ -16,10 +16,9 @@ from agents.core.gp_settings import Model
 from agents.core.guarantees import Sketch
 from agents.core.ucb import UCBAgent
 from agents.core.widths import WidthSchedule
-from agents.sketched.dictionary import CoupledDraws, Draws, Resampling, posterior_sampling
+from agents.sketched.dictionary import Draws, posterior_sampling
 from agents.sketched.leverage import bless, sequential_leverage
 from gpbandit_envs.arguments import as_word, positive_number
-from gpbandit_envs.arrays import Device
 from gpbandit_envs.gp.kernel_rows import as_bytes
 from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import InitialData, Problem
@@ -32,9 +31,8 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
 
     Args:
         rng: Draws the dictionaries.
-        qbar, draws, resampling: As for `SketchedUCBAgent`.
+        qbar, draws: As for `SketchedUCBAgent`.
         max_bytes: Memory for kernel rows; None for no limit.
-        device: Where mean and variance of all arms are; None for the processor.
 
     Attributes:
         resparsifications: Dictionaries drawn so far.
@@ -49,17 +47,14 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         rng: np.random.Generator,
         qbar: float,
         draws: Draws,
-        resampling: Resampling,
         max_bytes: int | None,
-        device: Device | None = None,
     ) -> None:
-        self._rng, self._qbar, self._draws, self._max_bytes, self._device = rng, qbar, draws, max_bytes, device
+        self._rng, self._qbar, self._draws, self._max_bytes = rng, qbar, draws, max_bytes
         self.resparsifications, self.n_drawn = 0, 0
-        self._coupled = CoupledDraws(problem.n_arms, draws) if resampling == "coupled" else None
         super().__init__(problem, model, data)
 
     def _prior(self) -> SketchedArmPosterior:
-        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._max_bytes, self._device)
+        return SketchedArmPosterior(self.model.kernel, self.features, self.model.lam, self._max_bytes)
 
     @property
     def information_gain(self) -> float:
@@ -88,8 +83,6 @@ class SketchedBeliefs(PooledBeliefs[SketchedArmPosterior]):
         self.resparsifications, self.n_drawn = self.resparsifications + 1, len(dictionary)
 
     def _draw(self, arms: np.ndarray, pulls: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-        if self._coupled is not None:
-            return self._coupled.draw(arms, pulls, leverage, self._qbar, self._rng)
         return posterior_sampling(arms, pulls, leverage, self._qbar, self._rng, self._draws)
 
     def sketch(self) -> Sketch:
@@ -114,13 +107,9 @@ class SketchedUCBAgent(UCBAgent):
         qbar: Oversampling of the dictionary; 2 in the experiments of the BBKB paper.
         draws: `"pull"`: every pull is drawn, as the papers write; `"arm"`: every arm, as their authors' code does, so
             that dictionaries mostly grow and the posterior is extended rather than rebuilt.
-        resampling: `"fresh"`: new random numbers for every dictionary, as in the papers; `"coupled"`: one number a
-            pull, or an arm, for good, with the same probabilities, so that one dictionary differs little from the next.
         max_memory: Memory for kernel rows, such as `"1GB"` or a number of bytes; rows beyond it are computed anew at
             every use. None for no limit: about two rows of length A for every arm of the dictionary.
         n_start: Arms drawn uniformly and pulled before the first bound is computed; 1 in the papers.
-        device: Where the rows of the dictionary and mean and variance of all arms are, such as `"torch:cuda"`; see
-            `gpbandit_envs.arrays.Device`. None for the processor, where the dictionary's own algebra always is.
     """
 
     policy_family = "sketched"
@@ -128,17 +117,13 @@ class SketchedUCBAgent(UCBAgent):
     """Regularisation that the policy's theorem asks for, unit of the squared reward."""
     qbar: float = 2.0
     draws: Draws = "arm"
-    resampling: Resampling = "fresh"
     max_memory: int | str | None = None
     n_start: int = 1
-    device: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.qbar = positive_number("qbar", self.qbar)
         as_word("draws", self.draws, ("pull", "arm"))
-        as_word("resampling", self.resampling, ("fresh", "coupled"))
-        self._device = None if self.device is None else Device(self.device)
         self._max_bytes = None if self.max_memory is None else as_bytes(self.max_memory)
 
     def unmet_condition(self, schedule: WidthSchedule) -> str:
@@ -153,8 +138,6 @@ class SketchedUCBAgent(UCBAgent):
         eps = schedule.sketch_eps
         if eps is None:
             return "its proof is for the exact posterior, and this one is sketched"
-        if self.resampling != "fresh":
-            return "its theorem asks for dictionaries that are drawn afresh"
         if lam < self.least_lam:
             return f"its theorem asks for lam >= {self.least_lam:g}, and lam is {lam:g}"
         if horizon is None:
@@ -169,8 +152,7 @@ class SketchedUCBAgent(UCBAgent):
         return schedule.unmet_on_sketch(prior_variance, lam)
 
     def arm_beliefs(self, data: InitialData | None) -> SketchedBeliefs:
-        how = self.qbar, self.draws, self.resampling, self._max_bytes, self._device
-        return SketchedBeliefs(self.problem, self.model, data, self.rng, *how)
+        return SketchedBeliefs(self.problem, self.model, data, self.rng, self.qbar, self.draws, self._max_bytes)
 
 
 def least_oversampling(horizon: int, delta: float, c: float = 1.0, eps: float = 0.5) -> float:

@@ -37,19 +37,18 @@ class CovarianceRows:
         kernel: Prior covariance.
         X: Arms, shape (A, d).
         device: Where the rows are.
-        few: Whether far fewer rows are asked for than there are arms.
 
     Attributes:
         prior: Prior variance of each arm, shape (A,).
     """
 
-    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], device: Device, few: bool = False) -> None:
+    def __init__(self, kernel: Kernel, X: Float[np.ndarray, "A d"], device: Device) -> None:
         self.kernel, self.X, self.device = kernel, X, device
         prior = kernel.diag(X)
         self.prior = device.put(prior)
         self._all: Array = None
         self._points: Array = None
-        if not few and 8 * len(X) ** 2 <= _GRAM_BYTES:
+        if 8 * len(X) ** 2 <= _GRAM_BYTES:
             gram = kernel(X, X)
             np.fill_diagonal(gram, prior)  # as `gpbandit_envs.gp.kernel_rows` has it
             self._all = device.put(gram)

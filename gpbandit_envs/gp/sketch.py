@@ -24,8 +24,7 @@ from math import sqrt
 import numpy as np
 from jaxtyping import Float, Int
 
-from gpbandit_envs.arrays import Device
-from gpbandit_envs.gp.all_arms import AllArms, DeviceArms
+from gpbandit_envs.gp.all_arms import AllArms
 from gpbandit_envs.gp.arm_posterior import ArmPosterior, LookAhead
 from gpbandit_envs.gp.embedding import AmbiguousRankError, Change, Embedding, together
 from gpbandit_envs.gp.kernel_rows import products
@@ -48,7 +47,6 @@ class SketchedArmPosterior(ArmPosterior):
         X: Arms, shape (A, d).
         lam: Noise variance of one feedback, > 0.
         max_memory: Bytes for kernel rows; see `gpbandit_envs.gp.kernel_rows.KernelRows`.
-        device: Where mean and variance of all arms are computed and kept; None for the processor.
 
     Attributes:
         refreshes: How often all arms were embedded from scratch.
@@ -60,11 +58,9 @@ class SketchedArmPosterior(ArmPosterior):
         X: Float[np.ndarray, "A d"],
         lam: float,
         max_memory: int | None = None,
-        device: Device | None = None,
     ) -> None:
         super().__init__(kernel, X, lam, max_memory)
-        prior = self.rows.prior
-        self._all = AllArms(prior, self.lam) if device is None else DeviceArms(self.rows, self.lam, device)
+        self._all = AllArms(self.rows.prior, self.lam)
         self._n = np.zeros(0)
         self._s = np.zeros(0)
         self.refreshes = 0
@@ -91,10 +87,7 @@ class SketchedArmPosterior(ArmPosterior):
         return np.maximum(self._all.v, 0.0)
 
     def variance_at(self, arms: Int[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-        return np.maximum(self._all.variances_at(arms), 0.0)
-
-    def best_score(self, width: float) -> int:
-        return self._all.best_score(width)
+        return np.maximum(self._all.v[arms], 0.0)
 
     @property
     def n(self) -> Float[np.ndarray, " u"]:
@@ -180,8 +173,8 @@ class SketchedArmPosterior(ArmPosterior):
             return False
         if carry and self._drifts(positions, weights):
             self._carries_mean = False
-            for columns, h in self._all.products(self.rows, weights[None], embedding.S):
-                self._all.set_mean(columns, h[0, :])
+            for columns, h in self.rows.products(weights[None], embedding.S):
+                self._all.mean[columns] = h[0]
         return True
 
     def _difference(self, positions: np.ndarray) -> tuple[list[int], list[int]]:
@@ -217,7 +210,7 @@ class SketchedArmPosterior(ArmPosterior):
             changes, place, kept = self._pull(changes)
         if weights is not None:
             changes = [*changes, Change(self._embedding.S, weights[None], np.zeros(1), np.zeros(1), np.ones(1))]
-            self._all.set_mean(slice(None), 0.0)
+            self._all.mean[:] = 0.0
         changes = [change for change in changes if len(change.signs)]
         if not changes:
             return
@@ -229,7 +222,7 @@ class SketchedArmPosterior(ArmPosterior):
             factors = np.ascontiguousarray(factors)
         if place >= 0:
             factors[place, 0] = kept
-        for columns, h in self._all.products(self.rows, change.rows, change.positions):
+        for columns, h in self.rows.products(change.rows, change.positions):
             self._all.change(columns, h, change.signs, change.slopes, factors)
 
     def _pull(self, changes: list[Change]) -> tuple[list[Change], int, float]:
@@ -262,7 +255,7 @@ class SketchedArmPosterior(ArmPosterior):
         prior = self.rows.gram.diagonal()[positions]
         inside = np.zeros(u, bool)
         inside[self._embedding.S] = True
-        gap = np.abs(variances - self._all.variances_at(self.rows.arms[positions]))
+        gap = np.abs(variances - self._all.v[self.rows.arms[positions]])
         excess = norms - prior
         np.abs(excess, out=excess, where=inside[positions])
         return bool(gap.max() <= _GUARD_VARIANCE * self._scale and excess.max() <= _GUARD_NORM * self._scale)
@@ -277,15 +270,16 @@ class SketchedArmPosterior(ArmPosterior):
         others = (self._events * _GUARDED_ARMS + np.arange(min(_GUARDED_ARMS, A))) % A
         arms = np.concatenate([self.rows.arms[positions], others])
         covariances = np.concatenate([self.rows.gram[S[:, None], positions], self.rows.at(S, others)], axis=1)
-        gap = np.abs(weights @ covariances - self._all.means_at(arms))
+        gap = np.abs(weights @ covariances - self._all.mean[arms])
         return not gap.max() <= _GUARD_MEAN * np.abs(self._s / np.maximum(self._n, 1.0)).max()
 
     def _refresh(self, positions: np.ndarray) -> None:
         embedding = self._embedding
         embedding.rebuild(positions, self._n)
         C = np.vstack([embedding.explained(), embedding.weights(self._n, self._s)])
-        for columns, H in self._all.products(self.rows, C, embedding.S):
-            self._all.embed(columns, H, self.rows.prior)
+        for columns, H in self.rows.products(C, embedding.S):
+            self._all.mean[columns] = H[-1]
+            self._all.v[columns] = self.rows.prior[columns] - np.einsum("ij,ij->j", H[:-1], H[:-1])
         self._all.forget()
         self.refreshes += 1
         self._events = 0

@@ -233,8 +233,7 @@ def simulate(
             raise ValueError(f"agent: {agent_ref.label} cannot play {env_ref.label}: {why}")
         why = why_alone(player) or _why_run_by_run(played, problem, spec.feedback)
         if device is not None and why:
-            hint = f" or in {agent_ref.label}'s settings" if hasattr(player, "device") else ""
-            raise ValueError(f"device: expected None, which plays run by run, since {why}{hint}; got {device!r}")
+            raise ValueError(f"device: expected None, which plays run by run, since {why}; got {device!r}")
         if not why and device is None and (problem.n_arms > _ARMS or problem.n_arms * T**2 > _WORK):
             why = "a processor is faster so with as many arms and evaluations; give a device to play side by side"
         if why:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from agents.core.turns import turns
 from agents.core.widths import Scaled, WidthSchedule
 from agents.many import VectorAgent, make_vec
 from benchmarks.ties import POLICIES
-from gpbandit_envs.gp import SE, all_arms
+from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
 
 R, T, XI = 2, 30, 0.1
@@ -86,28 +85,6 @@ def test_every_policy_that_plays_side_by_side_is_held_to_it() -> None:
     loaded = {id: agents.spec(id).load() for id in agents.registered() if agents.spec(id).entry_point.__class__ is str}
     able = {id for id, kind in loaded.items() if isinstance(kind, type) and vars(kind).get("side_by_side")}
     assert able == {id for id, _ in POLICIES.values()} | {"UncertaintySampling", "VA-MVR", "VA-PE"}
-
-
-@pytest.mark.parametrize("device", NAMESPACES)
-@pytest.mark.parametrize(
-    ("id", "kwargs"), [("BKB", {"width": 1.0}), ("BBKB", {"n_start": 3}), ("BBKB-GlobalLocal", {"width": 1.0})]
-)
-def test_sketched_policies_keep_all_arms_on_a_device(
-    id: str, kwargs: dict[str, Any], device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip(device.partition(":")[0])
-    monkeypatch.setattr(all_arms, "_SPARE", -20)  # so that rows of arms that have left go
-    chosen, (plain, _) = play_alone(id, kwargs)
-    there, (agent, _) = play_alone(id, {**kwargs, "device": device})
-    assert (chosen == there).all()
-    assert isinstance(agent.posterior._all, all_arms.DeviceArms)  # type: ignore[attr-defined]
-    for one, other in zip(plain.predict(X) or (), agent.predict(X) or ()):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-    copy = agents.make(id, **kwargs, device=device)
-    copy.reset(PROBLEM, np.random.default_rng(0))
-    copy.load_state_dict(pickle.loads(pickle.dumps(agent.state_dict())))
-    none = agents.Pending.empty(PROBLEM)
-    assert (copy.select(1, none) == agent.select(1, none)).all()
 
 
 def test_it_begins_anew_with_every_reset() -> None:

@@ -157,7 +157,6 @@ def test_bkb_states_a_number_where_its_band_is_proven() -> None:
         agents.make("BKB", width="proven"),
         agents.make("BKB", qbar=QBAR),
         agents.make("BKB", width="practical", qbar=QBAR),
-        agents.make("BKB", width="proven", qbar=QBAR, resampling="coupled"),
         agents.make("BKB", width="proven", qbar=QBAR, lam=4.0),
     ):
         assert told(agent) == RegretGuarantee()
@@ -169,7 +168,6 @@ def test_bbkb_states_a_number_where_its_band_is_proven() -> None:
     for agent in (
         agents.make("BBKB"),
         agents.make("BBKB", width="practical", qbar=QBAR),
-        agents.make("BBKB", qbar=QBAR, resampling="coupled"),
         agents.make("BBKB", qbar=QBAR, min_batch=2.0),
     ):
         assert told(agent) == RegretGuarantee()

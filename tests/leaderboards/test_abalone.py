@@ -59,20 +59,15 @@ def test_theory_widths_of_bbkb(lengthscale: float, repetitions: int, low: float,
 
 
 @pytest.mark.parametrize(("agent", "bound"), [("BKB", 0.165), ("BBKB", 0.170)])
-def test_coupled_dictionaries_cost_no_regret(agent: str, bound: float) -> None:
-    """At T = 2,000, over the same episodes."""
-    median = {}
-    baseline = [leaderboards.run(ENV, "Uniform", repetition=r, horizon=2_000).trace["regret"].sum() for r in range(3)]
-    for resampling in ("fresh", "coupled"):
-        ratios = []
-        for r in range(3):
-            settings = {"width": "practical", "resampling": resampling}
-            run = leaderboards.run(ENV, (agent, settings), repetition=r, horizon=2_000)
-            ratios.append(run.trace["regret"].sum() / baseline[r])
-        median[resampling] = np.median(ratios)
-    print(f"{agent}: {median}")  # noqa: T201
-    assert max(median.values()) <= bound
-    assert median["coupled"] == pytest.approx(median["fresh"], rel=0.05)
+def test_regret_of_short_runs(agent: str, bound: float) -> None:
+    """At T = 2,000."""
+    ratios = []
+    for r in range(3):
+        uniform = leaderboards.run(ENV, "Uniform", repetition=r, horizon=2_000).trace["regret"].sum()
+        run = leaderboards.run(ENV, (agent, {"width": "practical"}), repetition=r, horizon=2_000)
+        ratios.append(run.trace["regret"].sum() / uniform)
+    print(f"{agent}: {np.round(ratios, 4)}")  # noqa: T201
+    assert np.median(ratios) <= bound
 
 
 def test_bpe_takes_four_batches() -> None:

@@ -82,7 +82,6 @@ NOT = [
     ("BKB", WITH_DATA, {"qbar": ENOUGH, "width": "proven"}, "unproven", "these begin with data"),
     ("BKB", ARMS, {"qbar": ENOUGH, "width": {"name": "theory", "eps": 0.1}}, "unproven", "qbar >= 6754, and"),
     ("BBKB", ARMS, {"qbar": ENOUGH - 1}, "unproven", "qbar >= 1326, and qbar is 1325"),
-    ("BBKB", ARMS, {"qbar": ENOUGH, "resampling": "coupled"}, "unproven", "drawn afresh"),
     ("BBKB", ARMS, {"qbar": ENOUGH, "lam": 0.5}, "unproven", "lam >= 1, and lam is 0.5"),
     ("BPE", ARMS, {"posterior": "full"}, "unproven", "the data of one batch alone"),
     ("BPE", BOX, {}, "unproven", "the points of the grid"),

@@ -65,7 +65,7 @@ OBJECTS: tuple[Any, ...] = (
     *({"variance": {"name": "log_normal", "location": 1e300}}, {"lengthscale_bounds": (1e-300, 1e-299)}),
 )
 WORDS = (
-    *("global", "global-local", "pull", "arm", "fresh", "coupled", "product", "sum", "kernel", "theorem", "equal"),
+    *("global", "global-local", "pull", "arm", "product", "sum", "kernel", "theorem", "equal"),
     *("batch", "full", "unbiased", "plain", "exp3", "alternate", "ucb", "mei", "matern52", "matern32", "se", "rbf"),
 )
 SCALES = (1e-300, 1e-160, 1e-60, 1e-9, 0.01, 1.0, 3.0, 1e6, 1e60, 1e160, 1e300)

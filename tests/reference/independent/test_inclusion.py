@@ -47,6 +47,14 @@ def test_frequencies_of_posterior_sampling(draws: Draws) -> None:
     assert furthest(frequency, inclusion(pulls, scores, 2.0, draws), N) < 4
 
 
+def test_a_dictionary_takes_one_random_number_an_arm() -> None:
+    """In the order of the arms, so that choices stay as they were."""
+    arms, pulls, scores = np.arange(4), np.array([1.0, 4.0, 100.0, 1.0]), np.array([0.1, 0.05, 0.004, 0.4])
+    expected = arms[np.random.default_rng(5).random(4) < inclusion(pulls, scores, 2.0, "pull")]
+    drawn = posterior_sampling(arms, pulls, scores, 2.0, np.random.default_rng(5), "pull")
+    np.testing.assert_array_equal(drawn, expected)
+
+
 @pytest.mark.parametrize("draws", ["pull", "arm"])
 @pytest.mark.parametrize("batched", [False, True])
 def test_frequencies_of_the_agents(batched: bool, draws: Draws) -> None:
