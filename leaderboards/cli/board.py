@@ -156,15 +156,15 @@ def renew_stale(
 ) -> None:
     """Take agents whose code has changed as the same where they play as before.
 
-    One run of every task is played again for each. If all of them are identical the runs count for the new code;
-    otherwise `gpbandit board make` plays all of the agent's runs anew. Exits with 1 if there is such an agent.
+    One run of every task is played again for each. If all of them are the same but for rounding the runs count for the
+    new code; otherwise `gpbandit board make` plays all of the agent's runs anew. Exits with 1 if there is such an agent.
     """
     found, changed = opened(name), 0
     chosen_by = seed if seed is not None else _commit()
     with user_errors(found.directory), closing(LocalExecutor(workers, portable=not native)) as executor:
         for agent, runs, other in renew_unchanged(found, chosen_by, executor):
             if other is None:
-                say(f"the same   {agent}: {runs} runs, one of each task, are identical")
+                say(f"the same   {agent}: {runs} runs, one of each task, are the same but for rounding")
                 continue
             changed += 1
             spec = found.spec(other.key)

@@ -17,7 +17,7 @@ from leaderboards.play.record import RunRecord, data_reason
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import AgentEntry
 from leaderboards.publish.boards import Board
-from leaderboards.publish.check import check_board
+from leaderboards.publish.check import check_board, renew_unchanged
 from leaderboards.publish.make import play_board, write_board
 from leaderboards.store.kept import kept_times
 from leaderboards.store.provenance import MANIFEST
@@ -95,6 +95,23 @@ def test_on_another_machine_further_repetitions_judge(own: Board, tmp_path: Path
     assert "over 5 repetitions cumulative regret differs most, by" in verdicts[0].text
 
 
+@pytest.mark.parametrize(
+    ("factor", "cpu", "is_the_same"), [(1.00005, "another", True), (1.02, "another", False), (1.00005, None, False)]
+)
+def test_rounding_of_another_machine_is_no_change_of_code(
+    own: Board, factor: float, cpu: str | None, is_the_same: bool
+) -> None:
+    board = changed_total(own, factor, cpu)
+    name, source = next((name, one.source) for name, one in board.index.files.items() if one.agent == "GP-UCB, width 2")
+    index = json.loads((own.directory / MANIFEST).read_text())
+    index["files"][name]["source"]["fingerprint"] = "0" * 16
+    (own.directory / MANIFEST).write_text(json.dumps(index))
+    ((label, runs, other),) = renew_unchanged(Board(own.directory), "a", SerialExecutor())
+    assert (label, runs, other is None) == ("GP-UCB, width 2", 2, is_the_same)
+    now = Board(own.directory).index.files[name].source.fingerprint
+    assert now == (source.fingerprint if is_the_same else "0" * 16)
+
+
 def test_the_list_says_what_a_board_lacks(
     own: Board, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +151,7 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
     changed_total(own, 1.01, None)
     assert execute(["board", "renew", "small", "--native", "--seed", "a"]) == 1
     said = capsys.readouterr().out
-    assert "the same   Uniform: 2 runs, one of each task, are identical" in said
+    assert "the same   Uniform: 2 runs, one of each task, are the same but for rounding" in said
     assert "changed    GP-UCB, width 2, as on d = 1, repetition " in said
     assert list(Board(own.directory).stale().values()) == ["GP-UCB, width 2"]
 
