@@ -258,6 +258,7 @@ def _packed(table: pa.Table, small: bool = False) -> bytes:
         leaves = [field.name + (".list.element" if pa.types.is_list(field.type) else "") for field in table.schema]
         coded = [leaf for leaf in leaves if leaf not in curves]
         options = {"compression_level": 19, "use_byte_stream_split": curves, "use_dictionary": coded}
+        options["write_statistics"] = False  # least and largest values of columns, which nobody asks for: 6 % of a file
     # Without the schema that Arrow would keep beside its own, in every file of a short run.
     with pq.ParquetWriter(content, table.schema, compression="zstd", store_schema=False, **options) as writer:
         writer.write_table(table)
