@@ -156,8 +156,8 @@ def renew_stale(
 ) -> None:
     """Take agents whose code has changed as the same where they play as before.
 
-    One run of every task is played again for each. If all of them are the same but for rounding the runs count for the
-    new code; otherwise `gpbandit board make` plays all of the agent's runs anew. Exits with 1 if there is such an agent.
+    One run of every task is played again for each. If all of them are the same but for rounding the agent's runs count
+    for the new code; otherwise `gpbandit board make` plays them all anew. Exits with 1 if there is such an agent.
     """
     found, changed = opened(name), 0
     chosen_by = seed if seed is not None else _commit()
