@@ -34,7 +34,7 @@ class Batch(ABC):
     """Picks arms one by one on a posterior that does not see their feedback.
 
     Args:
-        posterior: Posterior at the start of the batch; it must not change while the builder is in use.
+        posterior: Posterior at the start of the batch; it must not change while the batch is.
         width: Multiplies the standard deviation; at least 0.
         pending: Arms already under evaluation, whose pulls count as picked, shape (p,).
 

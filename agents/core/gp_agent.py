@@ -94,7 +94,7 @@ class GPAgent(ModelFields, Agent):
         return posterior
 
     def search(self) -> Search:
-        """How an acquisition function is maximised on a box; the `SearchFields` state it."""
+        """How an acquisition function is maximised on a box: by default, unless the `SearchFields` state it."""
         return Search()
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:

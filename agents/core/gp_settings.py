@@ -172,7 +172,7 @@ class GPSettings:
             `noise_std ** 2`.
         norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.
         delta: Allowed probability of failure; else `1 / horizon`, or 0.05 without a horizon.
-        initial: Existing data on arms, `{"arms": [...], "rewards": [...]}`; else the problem's, if it has some.
+        initial: Existing data, `{"arms": [...], "rewards": [...]}`, on a box with `"points"`; else the problem's.
         noise: `"by_arm"` for the noise variance of each arm, where the problem states them.
 
     Raises:
@@ -361,7 +361,8 @@ def _as_initial(initial: Initial) -> InitialData | None:
     if initial is None or isinstance(initial, InitialData):
         return initial
     if not isinstance(initial, Mapping):
-        raise TypeError(f"initial: expected {{'arms': [...], 'rewards': [...]}} or None, got {initial!r}")
+        keys = "{'arms': [...], 'rewards': [...]}, 'points' in place of 'arms' on a box,"
+        raise TypeError(f"initial: expected {keys} or None, got {initial!r}")
     if set(initial) not in ({"arms", "rewards"}, {"points", "rewards"}):
         raise ValueError(
             f"initial: expected the keys 'arms' (on a box 'points') and 'rewards', got {sorted(map(str, initial))}"

@@ -54,6 +54,12 @@ class SearchFields:
     starts: int = Search.starts
     iterations: int = Search.iterations
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        stated = next(base for base in cls.__mro__ if "search" in vars(base))
+        if not issubclass(stated, SearchFields):  # its search would win, and these fields would have no effect
+            raise TypeError(f"{cls.__name__}: expected SearchFields before {stated.__name__} among its bases")
+
     def search(self) -> Search:
         """The search that they state.
 

@@ -1,6 +1,6 @@
 """Gaussian processes: kernels, guarded linear algebra, and posteriors over finite and continuous domains.
 
-This package is a leaf: it needs NumPy and SciPy, and of the project only checks of arguments. Posteriors load at first
+This package needs NumPy and SciPy, and of the project only `arrays`, and checks of arguments. Posteriors load at first
 use.
 """
 

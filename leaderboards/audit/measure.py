@@ -5,7 +5,7 @@
 | `f(x)` | noise-free mean of an arm or point |
 | `d_eff` | effective dimension `Tr(K_t (K_t + lam I)^-1)` of the pulls |
 | `ratio(x)` | sketched over exact posterior variance |
-| `ALPHA` | `(1 + eps) / (1 - eps)` with `eps = 1/2`: the theorems guarantee `1/ALPHA <= ratio(x) <= ALPHA` |
+| `RATIO_BOUND` | `(1 + eps) / (1 - eps)` with `eps = 1/2`: the theorems guarantee `1/RATIO_BOUND <= ratio(x) <= RATIO_BOUND` |
 
 Reference for sketches: Calandriello et al. (2019), Theorem 1; Calandriello et al. (2020), Lemma 2.
 """
@@ -28,7 +28,7 @@ from gpbandit_envs.problem import Problem
 BAND_COLUMNS = ("violations", "required_scaling", "half_width")
 """Arms whose mean is outside the band; the smallest scaling of the band that covers every mean; largest half-width."""
 
-ALPHA = 3.0
+RATIO_BOUND = 3.0
 
 SKETCH_COLUMNS = (
     "dictionary",

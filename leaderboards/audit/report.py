@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.measure import RATIO_BOUND
 from leaderboards.audit.run_audit import CHECKPOINTS, RunAudit, audit_run
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.build import check_as_made, describe_agent, describe_env, horizon_of
@@ -111,7 +111,7 @@ class SketchReport:
         low: Smallest ratio of sketched to exact variance at any checkpoint.
         high: Largest one.
         factor: The worst factor of a run, `max(ratio, 1 / ratio)` over its checkpoints and sampled arms.
-        kept: Fraction of the runs that stayed within `[1 / ALPHA, ALPHA]`.
+        kept: Fraction of the runs that stayed within `[1 / RATIO_BOUND, RATIO_BOUND]`.
         resparsifications: Dictionaries drawn in a run.
     """
 
@@ -279,6 +279,6 @@ def _sketch_report(audits: list[RunAudit]) -> SketchReport | None:
         float(low.min()),
         float(high.max()),
         mean_interval(factor),
-        proportion(int((factor <= ALPHA).sum()), len(factor)),
+        proportion(int((factor <= RATIO_BOUND).sum()), len(factor)),
         mean_interval(resparsifications),
     )

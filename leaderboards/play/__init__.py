@@ -1,1 +1,1 @@
-"""What is one run, and how is it played? Specs, streams, suites, feedback, the run and its record."""
+"""What is one run, and how is it played? Specs, streams, suites, the run and its record."""

@@ -1,1 +1,1 @@
-"""How good was it? Metrics, intervals, statistics and theory on named arrays, and the reduction of a folder."""
+"""How good was it? Metrics, intervals, statistics and theory on named arrays; `summary` reduces a folder to them."""

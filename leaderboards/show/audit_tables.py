@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.measure import RATIO_BOUND
 from leaderboards.audit.report import AuditReport, BandReport, SketchReport
 from leaderboards.score.statistics import Interval, score_interval
 from leaderboards.show.format import NONE, between, duration, duration_between, number, size
@@ -42,7 +42,7 @@ def audits_of(site: Site, task: str | None = None, agent: str | None = None) -> 
         "bands": [row(pair, _band_cells(band)) for pair, band in bands.items()],
         "costs": [row(pair, _cost_cells(site, pair, report, sketched)) for pair, report in reports.items()],
         "sketched": sketched,
-        "alpha": f"{ALPHA:g}",
+        "alpha": f"{RATIO_BOUND:g}",
         "bandless": _bandless(reports, task is not None),
     }
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from gpbandit_envs.channels import IMMEDIATE
-from leaderboards.audit.measure import ALPHA
+from leaderboards.audit.measure import RATIO_BOUND
 from leaderboards.audit.report import AuditReport
 from leaderboards.play.measures import has_batches, workers_of
 from leaderboards.score.comparison import PairedComparison
@@ -399,8 +399,8 @@ def variance_chart(view: TaskView | AgentView) -> Chart | None:
         Axis("sketched over exact variance", log=True),
         _known(lines),
         "Median over sampled arms, mean over repetitions; the band reaches from the smallest to the largest ratio of "
-        f"any arm and repetition. Theory guarantees between 1/{ALPHA:g} and {ALPHA:g}.",
-        references=(1 / ALPHA, 1.0, ALPHA),
+        f"any arm and repetition. Theory guarantees between 1/{RATIO_BOUND:g} and {RATIO_BOUND:g}.",
+        references=(1 / RATIO_BOUND, 1.0, RATIO_BOUND),
     )
 
 

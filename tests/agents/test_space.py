@@ -10,7 +10,8 @@ import pytest
 from agents import Feedback, Pending
 from agents.core.acquisition import LogExpectedImprovement, Predictive, Score, UpperConfidenceBound
 from agents.core.finite import Offer
-from agents.core.space import ArmSpace
+from agents.core.space import ArmSpace, Search, SearchFields
+from agents.core.ucb import UCBAgent
 from agents.learned.base import Mixture
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.regression import GPRegression
@@ -167,3 +168,10 @@ def test_a_posterior_of_no_finite_numbers_is_an_error() -> None:
     given, arms = Given(np.full(9, np.inf), np.ones(9)), space(9)
     with pytest.raises(ValueError, match="expected finite values, got inf"):
         arms.best(given, np.zeros(0, np.int64), every(arms))
+
+
+def test_fields_of_a_search_that_would_have_no_effect_are_refused() -> None:
+    with pytest.raises(TypeError, match="Late: expected SearchFields before GPAgent among its bases"):
+        type("Late", (UCBAgent, SearchFields), {})
+    class_ = type("Early", (SearchFields, UCBAgent), {})
+    assert type("Own", (class_,), {"search": lambda self: Search(7, 7, 7)}).search is not SearchFields.search
