@@ -174,4 +174,4 @@ def test_fields_of_a_search_that_would_have_no_effect_are_refused() -> None:
     with pytest.raises(TypeError, match="Late: expected SearchFields before GPAgent among its bases"):
         type("Late", (UCBAgent, SearchFields), {})
     class_ = type("Early", (SearchFields, UCBAgent), {})
-    assert type("Own", (class_,), {"search": lambda self: Search(7, 7, 7)}).search is not SearchFields.search
+    assert type("Own", (class_,), {"search": lambda _: Search(7, 7, 7)}).search is not SearchFields.search
