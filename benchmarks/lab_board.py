@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 import leaderboards
+from gpbandit_envs import problem_of
 from gpbandit_envs.datasets import DataError
 from leaderboards.play.suite import EnvironmentEntry
 from leaderboards.score.reliability import reliability
@@ -31,7 +32,8 @@ AT = (24, 48, 96)
 
 def regrets(name: str) -> tuple[pd.DataFrame, dict[str, float]]:
     """Regret of the recommendation by task, row and repetition, at the end and as a mean of three; seconds by row."""
-    found, rows, seconds = leaderboards.board(name), [], defaultdict(float)
+    found, rows = leaderboards.board(name), []
+    seconds: dict[str, float] = defaultdict(float)
     for key, run in found.entries().items():
         kept, spec = found.kept(key), run.spec
         if kept is None:
@@ -53,7 +55,7 @@ def draws(entry: EnvironmentEntry) -> str:
     for member in members:
         try:
             with gymnasium.make(entry.id, **given, **member) as env:
-                found += env.unwrapped.problem.n_arms // entry.kwargs["rows"]
+                found += problem_of(env).n_arms // entry.kwargs["rows"]
         except DataError:
             return "?"
     return str(found)

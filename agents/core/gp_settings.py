@@ -361,8 +361,7 @@ def _as_initial(initial: Initial) -> InitialData | None:
     if initial is None or isinstance(initial, InitialData):
         return initial
     if not isinstance(initial, Mapping):
-        keys = "{'arms': [...], 'rewards': [...]}, 'points' in place of 'arms' on a box,"
-        raise TypeError(f"initial: expected {keys} or None, got {initial!r}")
+        raise TypeError(f"initial: expected {{'arms' or 'points': [...], 'rewards': [...]}} or None, got {initial!r}")
     if set(initial) not in ({"arms", "rewards"}, {"points", "rewards"}):
         raise ValueError(
             f"initial: expected the keys 'arms' (on a box 'points') and 'rewards', got {sorted(map(str, initial))}"

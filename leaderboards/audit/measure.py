@@ -5,7 +5,7 @@
 | `f(x)` | noise-free mean of an arm or point |
 | `d_eff` | effective dimension `Tr(K_t (K_t + lam I)^-1)` of the pulls |
 | `ratio(x)` | sketched over exact posterior variance |
-| `RATIO_BOUND` | `(1 + eps) / (1 - eps)` with `eps = 1/2`: `ratio(x)` is at most that, and at least one over it, in theory |
+| `RATIO_BOUND` | `(1 + eps) / (1 - eps)` with `eps = 1/2`: in theory `ratio(x)` is at most that, at least its inverse |
 
 Reference for sketches: Calandriello et al. (2019), Theorem 1; Calandriello et al. (2020), Lemma 2.
 """

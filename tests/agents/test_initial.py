@@ -206,7 +206,7 @@ def test_in_the_harness_the_data_cost_no_regret_and_help() -> None:
 @pytest.mark.parametrize(
     ("initial", "error", "words"),
     [
-        ([1, 2], TypeError, "initial: expected {'arms'"),
+        ([1, 2], TypeError, "initial: expected {'arms' or 'points'"),
         ({"arms": [0]}, ValueError, r"initial: expected the keys 'arms' \(on a box 'points'\) and 'rewards', got"),
         ({"arms": [0], "rewards": []}, ValueError, "initial: rewards: expected one for each of 1 arms"),
     ],
