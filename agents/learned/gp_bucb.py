@@ -84,7 +84,7 @@ class MAPBUCB(LearnedAgent):
 
     def _hallucinated(self, actions: Actions) -> Predictive:
         """The posterior given all data, and at `actions` its own mean; of a mixture that of each part."""
-        if len(actions) == 0 or (self.spread and not isinstance(self.posterior, Mixture)):  # no draws yet
+        if len(actions) == 0:
             return self.posterior
         parts = self.posterior.parts if isinstance(self.posterior, Mixture) else (self.posterior,)
         Z = self.space.coordinates(actions)

@@ -11,7 +11,7 @@ import pytest
 
 from agents import Experiment, Feedback, Pending
 from agents.learned.base import Mixture
-from agents.learned.gp_bucb import MixtureBUCB
+from agents.learned.gp_bucb import MAPBUCB, MixtureBUCB
 from gpbandit_envs.gp.hyperparameters import HyperPrior
 from gpbandit_envs.gp.kernels import Matern
 from gpbandit_envs.gp.regression import GPRegression
@@ -54,6 +54,14 @@ def told(agent: MixtureBUCB, arms: Sequence[int]) -> None:
     agent.reset(make_problem(GRID), np.random.default_rng(0))
     n = len(arms)
     agent.observe(Feedback(np.arange(n), np.array(arms), wave(GRID[[*arms]]), np.ones(n), np.zeros(n, bool)))
+
+
+@pytest.mark.parametrize("agent", [MAPBUCB(n_initial=2), MixtureBUCB(**SETTINGS | {"n_initial": 2})])
+def test_open_points_count_before_there_are_outcomes(agent: MAPBUCB) -> None:
+    """A first plate of ten: where nothing is known all bounds are equal, and what is open lowers them."""
+    agent.reset(make_problem(GRID), np.random.default_rng(0))
+    plate = agent.select(10, Pending.empty(agent.problem))
+    assert len(set(plate.tolist())) == 10
 
 
 def test_open_points_keep_the_mean_and_lower_the_deviation() -> None:
