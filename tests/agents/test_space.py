@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -174,4 +176,5 @@ def test_fields_of_a_search_that_would_have_no_effect_are_refused() -> None:
     with pytest.raises(TypeError, match="Late: expected SearchFields before GPAgent among its bases"):
         type("Late", (UCBAgent, SearchFields), {})
     class_ = type("Early", (SearchFields, UCBAgent), {})
-    assert type("Own", (class_,), {"search": lambda _: Search(7, 7, 7)}).search is not SearchFields.search
+    own: Any = type("Own", (class_,), {"search": lambda _: Search(7, 7, 7)})
+    assert own.search is not SearchFields.search
