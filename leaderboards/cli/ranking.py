@@ -52,7 +52,7 @@ def ranking(
     two intervals, and the share of tasks won against each other agent.
     """
     check_metric(by, "--by")
-    found = _board_or_folder(results, against)
+    found = board_or_folder(results, against)
     with user_errors(Path(results)):
         if not found.keys():
             raise UserError(f"{results} holds no readable run: give `gpbandit run SUITE --out {results}` first")
@@ -171,7 +171,7 @@ def opened(directory: Path, against: str | None = None) -> Store:
         return open_results(directory, against)
 
 
-def _board_or_folder(results: str, against: str | None) -> Store:
+def board_or_folder(results: str, against: str | None) -> Store:
     """The board of that name, or the results folder as `opened` gives it."""
     with user_errors(Path(results)):
         if results not in board_names():

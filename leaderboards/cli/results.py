@@ -18,7 +18,7 @@ from rich.progress import Progress
 from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
-from leaderboards.cli.ranking import check_metric, criteria_help, opened
+from leaderboards.cli.ranking import board_or_folder, check_metric, criteria_help, opened
 from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, import_from_here, say
 from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
 from leaderboards.publish.submission import (
@@ -133,12 +133,15 @@ def figures(
 ) -> None:
     """Draw figures and tables for a paper: PNG and PDF, and scores in LaTeX."""
     with user_errors(directory):
-        if not Store(results_folder(directory)).done_keys():
+        store = board_or_folder(str(directory), None)
+        if not store.done_keys():
             raise UserError(f"{directory} holds no finished run: give `gpbandit run SUITE --out {directory}` first")
+        if out is None and store.manifest is not None:
+            raise UserError(f"--out: expected a folder, since {directory} is a board, whose folder nothing writes to")
         from leaderboards.show import make_figures
 
         with option_errors("width", "axes", "font", agents="agent"):
-            files = make_figures(opened(directory), out, agents=agent or (), width=width, axes=axes, font=font)
+            files = make_figures(store, out, agents=agent or (), width=width, axes=axes, font=font)
         for path in files:
             say(str(path))
 

@@ -668,6 +668,16 @@ def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
 
 
 @pytest.mark.slow
+def test_figures_of_a_board_go_where_they_are_asked_for(call: Call, tmp_path: Path) -> None:
+    code, _, told = call("figures", "lab-v1")
+    assert code == 2
+    assert "--out: expected a folder, since lab-v1 is a board, whose folder nothing writes to" in told
+    code, text, _ = call("figures", "lab-v1", "--agent", "MAP-EI", "--agent", "Random", "--out", tmp_path / "figures")
+    assert code == 0
+    assert tmp_path / "figures" / "ranks.pdf" in map(Path, text.split())
+
+
+@pytest.mark.slow
 def test_figures_of_some_agents(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert call("run", suite, "--out", out, "--executor", "serial", "--agent", "EpsGreedy")[0] == 0
