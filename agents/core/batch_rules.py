@@ -84,18 +84,18 @@ class BatchOfArms(BatchRule):
         """
 
     @abstractmethod
-    def start(self, builder: Batch) -> bool:
+    def start(self, batch: Batch) -> bool:
         """A new batch begins; returns whether it is complete already, for pulls that are still pending."""
 
     @abstractmethod
-    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
+    def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
         """How many of the next `count` picks, all of `arm`, belong to the batch, and whether it ends with them.
 
-        `builder` has proposed these picks and not taken them yet.
+        `batch` has proposed these picks and not taken them yet.
         """
 
-    def take_sure(self, builder: Batch, limit: int) -> None:
-        """Let `builder` take at most `limit` picks that certainly do not end the batch, where it is quick in that."""
+    def take_sure(self, batch: Batch, limit: int) -> None:
+        """Let `batch` take at most `limit` picks that certainly do not end the batch, where it is quick in that."""
 
 
 @dataclass
@@ -116,11 +116,11 @@ class FixedRule(BatchOfArms):
     def grown(self, total: Number, first: Number, now: Number) -> tuple[Number, Any]:
         return total + 1, total >= self.size
 
-    def start(self, builder: Batch) -> bool:
-        return builder.n_pending >= self.size
+    def start(self, batch: Batch) -> bool:
+        return batch.n_pending >= self.size
 
-    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        free = self.size - builder.n_pending - len(builder.picks)
+    def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
+        free = self.size - batch.n_pending - len(batch.picks)
         return min(count, free), count >= free
 
 
@@ -137,9 +137,9 @@ class _ThresholdRule(BatchOfArms):
     def __post_init__(self) -> None:
         self.c = as_number("c", self.c, "a threshold >= 1 and finite", lambda c: c >= 1)
 
-    def start(self, builder: Batch) -> bool:
+    def start(self, batch: Batch) -> bool:
         self.total = 1.0
-        return builder.n_pending > 0
+        return batch.n_pending > 0
 
 
 class SumRule(_ThresholdRule):
@@ -149,11 +149,11 @@ class SumRule(_ThresholdRule):
         total = total + first
         return total, total > self.c
 
-    def take_sure(self, builder: Batch, limit: int) -> None:
-        self.total = builder.take_below(self.total, self.c, limit)
+    def take_sure(self, batch: Batch, limit: int) -> None:
+        self.total = batch.take_below(self.total, self.c, limit)
 
-    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        leverage = float(builder.variance[arm]) / builder.posterior.lam
+    def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
+        leverage = float(batch.variance[arm]) / batch.posterior.lam
         for i in range(count):
             self.total, ends = self.grown(self.total, leverage, leverage)
             if ends:
@@ -168,7 +168,7 @@ class ProductRule(_ThresholdRule):
         total = total * (1.0 + now)
         return total, total > self.c
 
-    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        now = builder.picked_variance / builder.posterior.lam
+    def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
+        now = batch.picked_variance / batch.posterior.lam
         self.total, ends = self.grown(self.total, now, now)
         return 1, ends

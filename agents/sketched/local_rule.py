@@ -224,24 +224,24 @@ class GlobalLocalRule(SumRule):
     Reference: Calandriello et al. (2020), Lemma 3 and section 4.
     """
 
-    def start(self, builder: Batch) -> bool:
-        complete = super().start(builder)
+    def start(self, batch: Batch) -> bool:
+        complete = super().start(batch)
         self._sums: LocalSums | None = None
         self._new: dict[int, int] = {}
         self._largest, self._since = 1.0, 0.0
         return complete
 
-    def take_sure(self, builder: Batch, limit: int) -> None:
-        known = len(builder.picks)
+    def take_sure(self, batch: Batch, limit: int) -> None:
+        known = len(batch.picks)
         # No sum exceeds the one of the sum rule.
         before = min(self.total, self._largest + self._since)
-        added = builder.take_below(before, self.c, limit) - before
+        added = batch.take_below(before, self.c, limit) - before
         self.total, self._since = self.total + added, self._since + added
-        for arm, count in Counter(builder.picks[known:]).items():
+        for arm, count in Counter(batch.picks[known:]).items():
             self._new[arm] = self._new.get(arm, 0) + count
 
-    def admit(self, builder: Batch, arm: int, count: int) -> tuple[int, bool]:
-        leverage = float(builder.variance[arm]) / builder.posterior.lam
+    def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
+        leverage = float(batch.variance[arm]) / batch.posterior.lam
         first = 0
         for i in range(count):
             self.total += leverage
@@ -250,7 +250,7 @@ class GlobalLocalRule(SumRule):
                 self._new[arm] = self._new.get(arm, 0) + i + 1 - first
                 first = i + 1
                 if self._sums is None:
-                    self._sums = LocalSums(builder.posterior, builder.variance, self.c)
+                    self._sums = LocalSums(batch.posterior, batch.variance, self.c)
                 self._largest, self._since = self._sums.largest(self._new), 0.0
                 self._new = {}
                 if self._largest > self.c:
