@@ -50,10 +50,10 @@ def test_its_gradient_is_that_of_differences() -> None:
         np.testing.assert_allclose(sd_gradient[:, j], (up[1] - down[1]) / (2 * h), rtol=1e-5, atol=1e-7)
 
 
-def told(agent: MixtureBUCB, arms: Sequence[int]) -> None:
+def told(agent: MAPBUCB, arms: Sequence[int]) -> None:
     agent.reset(make_problem(GRID), np.random.default_rng(0))
     n = len(arms)
-    agent.observe(Feedback(np.arange(n), np.array(arms), wave(GRID[[*arms]]), np.ones(n), np.zeros(n, bool)))
+    agent.observe(Feedback(np.arange(n), np.array(arms, np.int64), wave(GRID[[*arms]]), np.ones(n), np.zeros(n, bool)))
 
 
 @pytest.mark.parametrize("agent", [MAPBUCB(n_initial=2), MixtureBUCB(**SETTINGS | {"n_initial": 2})])
@@ -79,6 +79,18 @@ def test_open_points_keep_the_mean_and_lower_the_deviation() -> None:
     one = MixtureBUCB(**SETTINGS, prior=HyperPrior.informative(1))
     told(one, range(0, 40, 5))
     assert (len(one.priors), len(one.hyperparameters)) == (1, 4)
+
+
+@pytest.mark.parametrize("outcomes", [0, 1, 3])
+def test_open_points_count_before_the_first_draws_too(outcomes: int) -> None:
+    """There the hyperparameters are a guess, as those of its base: while the design is open, both choose alike."""
+    mixed, mode = MixtureBUCB(**SETTINGS), MAPBUCB(n_initial=4, width=2.0)
+    plates = []
+    for agent in (mixed, mode):
+        told(agent, range(outcomes))
+        plates.append(agent.select(8, Pending.empty(agent.problem)).tolist())
+    assert plates[0] == plates[1]
+    assert len(set(plates[0][4 - outcomes :])) > 1
 
 
 def test_an_experiment_plays_it_on_ranges_and_after_a_file(tmp_path: Path) -> None:
