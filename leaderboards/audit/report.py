@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,17 @@ class BandReport:
         kind = "unproven" if self.kind == "proven" and self.no_guarantee else self.kind
         return f"{self.width} ({kind})" if self.width and kind else self.width
 
+    @cached_property
+    def _largest(self) -> pd.DataFrame:
+        """A row a repetition; grouped once, as the pages of a task and of an agent ask for it again and again."""
+        return self.checkpoints.groupby("repetition")[["violations", "required_scaling"]].max()
+
     def __len__(self) -> int:
         return int(self.checkpoints["repetition"].nunique())
 
     def coverage(self) -> Interval:
         """Fraction of repetitions without any violation, with the Clopper-Pearson interval."""
-        held = self.checkpoints.groupby("repetition")["violations"].max() == 0
+        held = self._largest["violations"] == 0
         return proportion(int(held.sum()), len(held))
 
     @property
@@ -80,7 +86,7 @@ class BandReport:
         The interval is Student's on logarithms. It is 0 for a band without width and infinite for an exact one; with
         such a repetition the estimate is the median and the ends are not known.
         """
-        required = self.checkpoints.groupby("repetition")["required_scaling"].max().to_numpy()
+        required = self._largest["required_scaling"].to_numpy()
         with np.errstate(divide="ignore"):
             ratio = 1 / required
         if not (np.isfinite(ratio).all() and (ratio > 0).all()):
@@ -177,15 +183,8 @@ def band_report(audits: Iterable[RunAudit], delta: float | None = None) -> BandR
     facts = banded[0].facts
     columns = ["repetition", "t", "violations", "required_scaling", "half_width"]
     refuted = sum(audit.facts.refuted for audit in banded)
-    return BandReport(
-        rows[columns],
-        delta or facts.delta,
-        facts.width,
-        facts.no_guarantee,
-        facts.kind,
-        facts.theorem,
-        refuted,
-    )
+    stated = (facts.width, facts.no_guarantee, facts.kind, facts.theorem)
+    return BandReport(rows[columns], delta or facts.delta, *stated, refuted)
 
 
 def audit_band(
