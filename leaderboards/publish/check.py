@@ -75,11 +75,12 @@ def _judge(before: RunEntry, now: RunEntry, kept: KeptRun | None, again: Store) 
     if anew.digest == kept.digest:
         return Verdict(before.key, "identical", exact, "identical", finals)
     last = _last_common(kept, anew)
+    is_rounded, rounded = last == kept.t[-1], f"equal within {_KEPT_TOLERANCE:g}"
     if exact:
-        text = f"{parted_after(last)}, with the same loops of the same libraries"
-        return Verdict(before.key, "disagrees", exact, text)
-    if last == kept.t[-1]:
-        return Verdict(before.key, "agrees", exact, f"equal within {_KEPT_TOLERANCE:g} on another machine", finals)
+        text = f"{rounded if is_rounded else parted_after(last)}, with the same loops of the same libraries"
+        return Verdict(before.key, "disagrees", exact, text, finals if is_rounded else None)
+    if is_rounded:
+        return Verdict(before.key, "agrees", exact, f"{rounded} on another machine", finals)
     first = int(np.searchsorted(kept.t, last, side="right"))
     tie = (last, *(float(run.curves["cumulative_regret"][first]) for run in (kept, anew)))
     return Verdict(before.key, "agrees", exact, parted_after(last), finals, parted=True, tie=tie)
@@ -131,8 +132,8 @@ def renew_unchanged(board: Board, seed: str, executor: Executor) -> Iterator[tup
                 tasks.setdefault(run.spec.task, []).append(key)
         keys = [sample(keys, seed, 1 / len(keys))[0] for keys in tasks.values()]
         verdicts = check_board(board, keys, executor)
-        # On another machine sums round otherwise: what is kept of a run agrees, or it parted at a choice.
-        other = next((v for v in verdicts if v.parted or v.level not in ("identical", "agrees")), None)
+        # Sums may round otherwise, as on another machine: what is kept of a run agrees, or it parted at a choice.
+        other = next((v for v in verdicts if v.level != "identical" and (v.parted or v.finals is None)), None)
         if other is None:
             renew(board.directory, [file])
         yield label, len(keys), other

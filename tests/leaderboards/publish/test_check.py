@@ -96,11 +96,10 @@ def test_on_another_machine_further_repetitions_judge(own: Board, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("factor", "cpu", "is_the_same"), [(1.00005, "another", True), (1.02, "another", False), (1.00005, None, False)]
+    ("factor", "cpu", "is_the_same"),
+    [(1.00005, "another", True), (1.00005, None, True), (1.02, "another", False), (1.02, None, False)],
 )
-def test_rounding_of_another_machine_is_no_change_of_code(
-    own: Board, factor: float, cpu: str | None, is_the_same: bool
-) -> None:
+def test_rounding_is_no_change_of_code(own: Board, factor: float, cpu: str | None, is_the_same: bool) -> None:
     board = changed_total(own, factor, cpu)
     name, source = next((name, one.source) for name, one in board.index.files.items() if one.agent == "GP-UCB, width 2")
     index = json.loads((own.directory / MANIFEST).read_text())
