@@ -667,14 +667,19 @@ def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
     assert "is not importable here" in told
 
 
-@pytest.mark.slow
-def test_figures_of_a_board_go_where_they_are_asked_for(call: Call, tmp_path: Path) -> None:
-    code, _, told = call("figures", "lab-v1")
-    assert code == 2
-    assert "--out: expected a folder, since lab-v1 is a board, whose folder nothing writes to" in told
-    code, text, _ = call("figures", "lab-v1", "--agent", "MAP-EI", "--agent", "Random", "--out", tmp_path / "figures")
-    assert code == 0
-    assert tmp_path / "figures" / "ranks.pdf" in map(Path, text.split())
+def test_figures_of_a_board_go_where_they_are_asked_for(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_error(call("figures", "lab-v1"), "--out: expected a folder, since lab-v1 is a board, whose folder nothing")
+    asked = []
+
+    def draw(store: Store, out: Path, **_: Any) -> list[Path]:
+        asked.append((store.directory, out))
+        return []
+
+    monkeypatch.setattr("leaderboards.show.make_figures", draw)
+    assert call("figures", "lab-v1", "--out", tmp_path)[0] == 0
+    assert asked == [(board_folder("lab-v1"), tmp_path)]
 
 
 @pytest.mark.slow
