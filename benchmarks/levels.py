@@ -12,7 +12,7 @@ Called as
 Optuna's Gaussian process and BoTorch's process with a kernel of categories play beside them where they are installed
 (extras `optuna` and `botorch`): ask for them by `--players`. Both are in their defaults. Optuna recommends the best
 measured point; BoTorch the tried point of largest posterior mean, its acquisition is noisy expected improvement, and it
-climbs from 4 of 128 points in each level, at 30 s a campaign.
+climbs from 2 of 64 points in each level, at one to two minutes of a core a campaign.
 
 *Regret* is the optimum less the true value of the recommended point; a recommended level is *wrong* if it is not that
 of the optimum, and a campaign *starved* if it tried that level three times at most; the last count is of starved ones

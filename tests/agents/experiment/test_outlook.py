@@ -98,7 +98,9 @@ def test_what_is_said(lab: Experiment) -> None:
     assert not no
     assert (yes.gap, yes.within, no.stop) == (found.gap, found.gap + 0.1, False)
     assert str(yes).startswith("Yes: nothing among the candidates is better than a ")
-    assert str(yes).endswith("Of 74 campaigns on tables that such statements stopped, 5 stopped too early.")
+    assert str(yes).endswith(
+        "Asked for a fifth of the range at 90%, such statements stopped 74 campaigns on tables, 5 of them too early."
+    )
     assert str(no).startswith("Not yet: something better by up to ")
     assert str(no).split("near ")[1].startswith(", ".join(f"{name} {value}" for name, value in no.likely.items()))
     assert f"the next plate of 1 is expected to bring the {found.gap:.3f} to " in str(no)
