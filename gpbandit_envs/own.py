@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -31,7 +31,6 @@ from gpbandit_envs.envs.own_function import (
     Bounds,
     OwnFunction,
     as_domain,
-    best_found,
     function_recipe,
     grid_sizes,
     values_digest,
@@ -141,7 +140,7 @@ def from_function(
     *,
     minimise: bool = False,
     noise_std: float = 0.0,
-    optimum: float | Literal["search"] | None = None,
+    optimum: float | None = None,
     grid: int | None = None,
     kernel: KernelLike = None,
     noise: NoiseLike = None,
@@ -161,9 +160,8 @@ def from_function(
             for a logarithmic scale; such by name; or a `gpbandit_envs.domain.Domain`, which may have choices besides.
         minimise: Whether small values are good; the reward is then minus the value.
         noise_std: Standard deviation of the noise, unit of `f`.
-        optimum: The best value of `f` on the box, from which regret is measured; `"search"` looks for it with some ten
-            thousand evaluations; None leaves it unknown, and pages measure regret from the best mean that any run has
-            found.
+        optimum: The best value of `f` on the box, from which regret is measured; None leaves it unknown, and pages
+            measure regret from the best mean that any run has found.
         grid: Points per axis of the regular grid that serves as arm set, whose optimum is then exact; of an integer
             at most all levels, of choices each once. None for the whole box.
         kernel: Prior stated to policies, on the unit cube; none if None.
@@ -197,18 +195,13 @@ def from_function(
         failed_as = as_number("failed_as", failed_as, "a finite number or None")
     function = OwnFunction(f, domain, minimise, failed_as=failed_as)
     value = _tried(function)
-    found: float | None = None
-    if optimum == "search":
-        found = -best_found(function) if minimise else best_found(function)
-    elif optimum is not None:
-        found = _stated(optimum, value, minimise)
+    stated = None if optimum is None else _stated(optimum, value, minimise)
     code = code_digest(f)
     values = values_digest(function, grid, strict=True)
     defined = {
         "bounds": domain.to_spec(),
         "minimise": minimise,
-        "optimum": found,
-        "optimum_from": None if found is None else "search" if optimum == "search" else "stated",
+        "optimum": stated,
         # A function that can be imported is known by its name, as agents are. What calls change, such as a count of
         # them, is no part of a function.
         "code": None if is_importable(f) else code if code == code_digest(f) else code_digest(f, state=False),
@@ -341,7 +334,7 @@ def _unusable(dim: int, middle: np.ndarray, error: Exception) -> str:
 
 
 def _stated(optimum: object, value: float, minimise: bool) -> float:
-    best = as_number("optimum", optimum, "a finite number, 'search' or None")
+    best = as_number("optimum", optimum, "a finite number or None")
     if (value < best) if minimise else (value > best):
         hint = "" if minimise else "; give minimise=True if small values are good"
         raise ValueError(f"optimum: expected the best value of f, got {best}, and f is {value} at the middle{hint}")

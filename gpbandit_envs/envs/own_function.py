@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.optimize import minimize
+from jaxtyping import Float
 
 from gpbandit_envs.arguments import LARGEST, as_text, positive_int, shown
 from gpbandit_envs.domain import Dimension, Domain
@@ -23,15 +22,8 @@ Bound = Sequence[float] | range | Dimension
 Bounds = Sequence[Bound] | Mapping[str, Bound] | Domain
 """For each coordinate a pair (low, high), a range of integers or a `Dimension`; such by name; or a `Domain`."""
 
-_SOBOL, _CLIMBS = 2**12, 16
-_WALKS, _NEARBY = 4, 1_000
 _POINTS, _ARMS, _DIGITS = 8, 256, 9  # at which values are told apart, and how finely
 _STEPS = 60  # after which the ratio of the points no longer changes
-_SAID = {
-    None: "unknown",
-    "stated": "as stated, not proven",
-    "search": "best value found by a search, not proven",
-}
 
 
 class OwnFunction(FixedBox):
@@ -120,7 +112,7 @@ def function_recipe(
 
     Args:
         function: Takes an array of `d` values in their own units and returns a number.
-        defined: What `from_function` was given: `bounds`, `minimise`, `optimum`, `optimum_from`, `code`, the hash of
+        defined: What `from_function` was given: `bounds`, `minimise`, `optimum`, `code`, the hash of
             a function that cannot be imported, and `values`, see `values_digest`.
         definition: What the function is expected to be; None for whatever it is.
         grid: Points per axis of the regular grid that serves as arm set, see `grid_of`; None for the whole box.
@@ -136,7 +128,10 @@ def function_recipe(
             "of its own"
         )
     domain = Domain.from_spec(defined["bounds"])
-    facts: dict[str, object] = {"optimum": _SAID[defined["optimum_from"]], "instance": _instance(defined)}
+    facts: dict[str, object] = {
+        "optimum": "unknown" if defined["optimum"] is None else "as stated, not proven",
+        "instance": _instance(defined),
+    }
     box = OwnFunction(function, domain, defined["minimise"], defined["optimum"], facts, failed_as)
     family = None if grid is None else OnArms(box, grid_of(domain, positive_int("grid", grid)))
     notes = {"domain": domain.to_spec(), "minimise": defined["minimise"]}
@@ -256,40 +251,3 @@ def _pairs(bounds: Any) -> Iterable[Any]:
     if len(pairs) == 2 and all(isinstance(end, int | float) for end in pairs):
         raise TypeError(f"bounds: expected a pair for each coordinate, got {bounds!r}; for one, write [{bounds!r}]")
     return pairs
-
-
-def best_found(function: OwnFunction) -> float:
-    """The best mean on the box that a search finds: a Sobol sequence, and climbs from its best points.
-
-    Where there are integers or choices, climbs in the other coordinates and steps to the best of the neighbouring
-    levels take turns, from fewer points, until neither is better. Always the same for the same function; not proven,
-    and costs some ten thousand evaluations.
-    """
-    from scipy.stats import qmc  # here, since `scipy.stats` takes a quarter of the time in which a command starts
-
-    X = qmc.Sobol(function.dim, rng=np.random.default_rng(0)).random(_SOBOL)
-    means = function.evaluate(X)
-    order = np.argsort(-means, kind="stable")
-    discrete = function.domain.discrete
-    starts = X[order[:_CLIMBS]] if not discrete.any() else function.domain.snap(X[order[:_WALKS]])
-    return max(float(means.max()), *(_climbed(function, start, ~discrete) for start in starts))
-
-
-def _climbed(function: OwnFunction, start: Float[np.ndarray, " d"], real: Bool[np.ndarray, " d"]) -> float:
-    """The best mean that climbs in the real coordinates and steps to neighbouring levels reach from a point."""
-    x, best = start.copy(), -math.inf
-
-    def loss(values: Float[np.ndarray, " k"]) -> float:
-        at = x.copy()
-        at[real] = np.clip(values, 0.0, 1.0)
-        return -float(function.evaluate(at[None])[0])
-
-    while True:
-        if real.any():
-            climb = minimize(loss, x[real], method="L-BFGS-B", bounds=[(0.0, 1.0)] * int(real.sum()))
-            x[real], best = np.clip(climb.x, 0.0, 1.0), max(best, -float(climb.fun))
-        nearby = function.domain.neighbours(x)[:_NEARBY]  # steps in one come before steps in two
-        means = function.evaluate(nearby) if len(nearby) else np.array([-math.inf])
-        if means.max() <= best:
-            return best
-        x, best = nearby[int(np.argmax(means))], float(means.max())

@@ -281,15 +281,6 @@ def test_minimise_and_a_stated_optimum() -> None:
     assert env.unwrapped.certificate.facts["optimum"] == "as stated, not proven"
 
 
-def test_a_search_finds_the_optimum() -> None:
-    assert best(from_function(bowl, BOUNDS, optimum="search")) == pytest.approx(-1.0, abs=1e-9)
-    env = from_function(valley, BOUNDS, minimise=True, optimum="search")
-    assert best(env) == pytest.approx(-1.0, abs=1e-9)
-    assert "search" in env.unwrapped.certificate.facts["optimum"]
-    assert env.spec is not None
-    assert env.spec.kwargs["definition"]["optimum"] == pytest.approx(1.0), "in the function's own sign"
-
-
 def test_a_grid_knows_its_optimum() -> None:
     env = from_function(bowl, BOUNDS, grid=11, noise_std=0.1, kernel=SE(0.2))
     assert env.action_space == gym.spaces.Discrete(121)
@@ -393,9 +384,9 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
     [
         ({"optimum": -100.0}, ValueError, r"got -100.0, and f is -9.0 at the middle; give minimise=True if"),
         ({"optimum": -1, "minimise": True}, ValueError, r"got -1.0, and f is -9.0 at the middle$"),
-        ({"optimum": math.inf}, ValueError, "optimum: expected a finite number, 'search' or None, got inf"),
-        ({"optimum": 10**400}, ValueError, "optimum: expected a finite number, 'search' or None, got"),
-        ({"optimum": "best"}, TypeError, "optimum: expected a finite number, 'search' or None, got 'best'"),
+        ({"optimum": math.inf}, ValueError, "optimum: expected a finite number or None, got inf"),
+        ({"optimum": 10**400}, ValueError, "optimum: expected a finite number or None, got"),
+        ({"optimum": "best"}, TypeError, "optimum: expected a finite number or None, got 'best'"),
         ({"noise_std": -1.0}, ValueError, "noise_std: expected a finite number >= 0, got -1.0"),
         ({"noise_std": "1"}, TypeError, "noise_std: expected a finite number >= 0, got '1'"),
         ({"grid": 0}, ValueError, "grid: expected an integer >= 1"),
@@ -634,38 +625,6 @@ def test_a_grid_counts_the_arms_that_it_has() -> None:
     assert from_function(lambda x: x.sum(), switches, grid=50).unwrapped.problem.n_arms == 4_096
     with pytest.raises(ValueError, match="grid: expected None, as choices alone make too many arms in 40 dimensions"):
         from_function(lambda x: x.sum(), Domain((Dimension(choices=("a", "b")),) * 40), grid=2)
-
-
-@pytest.mark.parametrize(
-    "dimensions",
-    [
-        (Dimension(0, 100, integer=True),) * 4,
-        (Dimension(0, 100, integer=True), Dimension(0, 100), Dimension(1, 100, log=True), Dimension(0, 100)),
-    ],
-)
-def test_a_search_goes_from_level_to_level(dimensions: tuple[Dimension, ...]) -> None:
-    best, domain = np.array([17.0, 83.0, 42.0, 66.0]), Domain(dimensions)
-    evaluations = 0
-
-    def f(x: np.ndarray) -> float:
-        nonlocal evaluations
-        evaluations += 1
-        return 5.0 - float(((x - best) ** 2).sum())
-
-    env: Any = from_function(f, domain, optimum="search", name="levels").unwrapped
-    assert evaluations < 15_000
-    env.reset(seed=0)
-    assert env.optimum == pytest.approx(5.0, abs=1e-6)
-
-
-def test_a_search_compares_choices() -> None:
-    domain = Domain((Dimension(choices=tuple("abcdefgh")),) * 4 + (Dimension(-1, 1),))
-    good = np.array([3, 1, 7, 5])
-    env: Any = from_function(
-        lambda x: float((x[:4] == good).sum() - (x[4] - 0.3) ** 2), domain, optimum="search", name="choices"
-    ).unwrapped
-    env.reset(seed=0)
-    assert env.optimum == pytest.approx(4.0, abs=1e-8)
 
 
 def test_dimensions_have_different_names() -> None:
