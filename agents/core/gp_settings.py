@@ -52,7 +52,7 @@ class ModelFields:
     """Prior and noise of a given Gaussian process.
 
     Args:
-        kernel: Prior covariance: spec, kernel or scikit-learn kernel; None for the problem's.
+        kernel: Prior covariance: spec or kernel; None for the problem's.
         lam: Noise variance in the posterior; None for the problem's `noise_std ** 2`; `{"smoothness": c}` for one that
             grows with the horizon, see `Regulariser`.
     """
@@ -167,7 +167,7 @@ class GPSettings:
     """The arguments of a policy, each None to take the value of the problem.
 
     Args:
-        kernel: Spec, kernel or scikit-learn kernel.
+        kernel: Spec or kernel.
         lam: Noise variance in the posterior, or how it follows from the problem, see `Regulariser`; else the problem's
             `noise_std ** 2`.
         norm_bound: Bound on the RKHS norm, or a guess to be doubled; see `NormBound`.

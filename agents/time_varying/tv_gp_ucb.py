@@ -84,7 +84,7 @@ class TVGPUCB(UCBAgent):
     `UCBAgent`.
 
     Args:
-        kernel: Prior covariance at one time: spec, kernel or scikit-learn kernel; None for the problem's.
+        kernel: Prior covariance at one time: spec or kernel; None for the problem's.
         eps: Rate of drift in [0, 1]; None for the problem's.
         width: `"bayes"`, `"growing"`, a number, or a `WidthSchedule` that does not depend on the pulls.
 

@@ -1,14 +1,12 @@
-"""Kernels from JSON specs and from scikit-learn's kernel objects."""
+"""Kernels from JSON specs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from gpbandit_envs.arguments import shown
 from gpbandit_envs.gp.kernels import (
@@ -36,13 +34,12 @@ _COMPOSITE = {"sum": Sum, "product": Product}
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """The kernel that a spec, a kernel or a scikit-learn kernel object stands for.
+    """The kernel that a spec or a kernel stands for.
 
     Args:
         kernel: A `Kernel`; a mapping with `"name"` one of se, matern, rational_quadratic, linear, polynomial, scale,
             sum, product or active_dims and its parameters (`"variance"` scales any of them; `"kernels"` lists the parts
-            of a sum or product, `"kernel"` what is scaled or sees the features `"dims"` alone); or an object of
-            `sklearn.gaussian_process.kernels`.
+            of a sum or product, `"kernel"` what is scaled or sees the features `"dims"` alone).
 
     Raises:
         TypeError: if it is none of these.
@@ -52,11 +49,8 @@ def as_kernel(kernel: Any) -> Kernel:
         return kernel
     if isinstance(kernel, Mapping):
         return _from_spec(kernel)
-    if any(base.__module__.startswith("sklearn.gaussian_process.kernels") for base in type(kernel).__mro__):
-        return _from_sklearn(kernel)
     raise TypeError(
-        f"kernel: expected a spec such as {{'name': 'se', 'lengthscale': 1.0}}, a Kernel or a "
-        f"scikit-learn kernel, got {shown(kernel)}"
+        f"kernel: expected a spec such as {{'name': 'se', 'lengthscale': 1.0}} or a Kernel, got {shown(kernel)}"
     )
 
 
@@ -71,10 +65,6 @@ def _from_spec(spec: Mapping[str, Any]) -> Kernel:
     if name == "active_dims":
         _only(name, parameters, frozenset({"kernel", "dims"}), required=True)
         return ActiveDims(as_kernel(parameters["kernel"]), tuple(_list("dims", parameters["dims"])))
-    if name == "on_device":
-        raise ValueError(
-            "kernel: 'on_device' is gone; give the kernel inside it, and simulate(..., device='torch:cuda')"
-        )
     variance = parameters.pop("variance", None)
     if name in _COMPOSITE:
         _only(name, parameters, frozenset({"kernels"}), required=True)
@@ -111,49 +101,3 @@ def _only(name: str, parameters: Mapping[str, Any], known: frozenset[str], requi
     missing = sorted(known - set(parameters))
     if required and missing:
         raise ValueError(f"kernel {name!r}: missing parameter {missing[0]!r}")
-
-
-def _from_sklearn(kernel: Any) -> Kernel:
-    """Our equivalent of a scikit-learn kernel where there is one, so that it has a spec; else an adapter."""
-    kind = type(kernel).__name__
-    params = kernel.get_params(deep=False)
-    if kind == "RBF":
-        return SE(as_lengthscale(params["length_scale"]))
-    if kind == "Matern":
-        scale = as_lengthscale(params["length_scale"])
-        return SE(scale) if np.isinf(params["nu"]) else Matern(scale, params["nu"])
-    if kind == "RationalQuadratic":
-        return RationalQuadratic(params["length_scale"], params["alpha"])
-    if kind == "DotProduct":
-        return Linear(offset=params["sigma_0"] ** 2)
-    if kind in ("Sum", "Product"):
-        left, right = params["k1"], params["k2"]
-        if kind == "Product":
-            for constant, other in ((left, right), (right, left)):
-                if type(constant).__name__ == "ConstantKernel":
-                    return Scale(as_kernel(other), constant.constant_value)
-        return _COMPOSITE[kind.lower()](as_kernel(left), as_kernel(right))
-    if kind == "WhiteKernel":
-        raise ValueError("kernel: a WhiteKernel is noise, not a prior; state the noise through noise_std")
-    return SklearnKernel(kernel)
-
-
-@dataclass(frozen=True)
-class SklearnKernel(Kernel):
-    """Any other scikit-learn kernel, used as it is.
-
-    Attributes:
-        kernel: An object of `sklearn.gaussian_process.kernels`.
-    """
-
-    kernel: Any
-
-    def __call__(self, X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "m d"]) -> Float[np.ndarray, "n m"]:
-        return np.asarray(self.kernel(X, Y), dtype=np.float64)
-
-    def diag(self, X: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-        return np.asarray(self.kernel.diag(X), dtype=np.float64)
-
-    def to_spec(self) -> dict[str, Any]:
-        """Raise: an arbitrary scikit-learn kernel has no JSON form."""
-        raise TypeError(f"kernel: {self.kernel!r} has no JSON spec; give one of ours where a spec is needed")

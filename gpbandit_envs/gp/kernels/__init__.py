@@ -6,9 +6,9 @@
 | `l` | lengthscale, one number or one per feature (ARD) | () or (d,) |
 | `r` | scaled distance `|(x - y) / l|` | (n, m) |
 
-`kernel_specs.as_kernel` turns a JSON spec such as `{"name": "se", "lengthscale": 5.0}`, or a scikit-learn kernel,
-into one of these; `to_spec` goes back. Kernels add and multiply; a number times a kernel scales its variance.
-Stationary kernels have `k(x, x) = 1` until scaled.
+`kernel_specs.as_kernel` turns a JSON spec such as `{"name": "se", "lengthscale": 5.0}` into one of these;
+`to_spec` goes back. Kernels add and multiply; a number times a kernel scales its variance. Stationary kernels have
+`k(x, x) = 1` until scaled.
 
 Reference: Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, chapter 4.
 """
