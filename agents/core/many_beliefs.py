@@ -58,7 +58,6 @@ class Room:
         pulls: Evaluations of each.
         precision: Type of whitened rows.
         waits: Whether a policy sees feedback only when its batch is complete.
-        keeps: Whether whitened rows are kept.
     """
 
     rows: CovarianceRows
@@ -66,11 +65,10 @@ class Room:
     pulls: int
     precision: str = "float64"
     waits: bool = False
-    keeps: bool = True
 
     def posteriors(self, noise: Any) -> ManyPosteriors:
         """R posteriors of no data."""
-        return ManyPosteriors(self.rows, noise, self.repetitions, self.pulls, self.precision, self.keeps)
+        return ManyPosteriors(self.rows, noise, self.repetitions, self.pulls, self.precision)
 
 
 class ManyBeliefs(Beliefs):
