@@ -157,7 +157,8 @@ class BoxSpace(Space):
         rng: np.random.Generator,
         offered: Offer,
     ) -> Actions:
-        best = X[np.argsort(-posterior.at(X)[0], kind="stable")[:_BEST]]
+        # The mean alone: an upper bound of the variance takes a sixteenth of the time of the variance.
+        best = X[np.argsort(-posterior.mean_and_bound(X)[0], kind="stable")[:_BEST]]
         return self.maximise(PosteriorScore(score, posterior), rng, np.repeat(best, _AROUND, axis=0))
 
     def maximise(self, objective: Objective, rng: np.random.Generator, near: Float[np.ndarray, "k d"]) -> Actions:

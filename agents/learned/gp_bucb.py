@@ -53,9 +53,12 @@ class MAPBUCB(LearnedAgent):
     repeats: bool = True
     categories: bool = True
     capabilities = Capabilities(frozenset({"finite", "box"}), batch="fixed", delayed=True, contexts=True)
+    not_saved = LearnedAgent.not_saved | {"_open"}
 
     def reset(self, problem: Problem, rng: np.random.Generator) -> None:
         self.failed = Pending.empty(problem).actions
+        # The posterior last given open points, these points, and the posteriors of its parts with them.
+        self._open: tuple[Predictive | None, Actions, tuple[GPRegression, ...]] = None, self.failed, ()
         super().reset(problem, rng)
 
     def groups_of(self, problem: Problem) -> Groups:
@@ -86,14 +89,14 @@ class MAPBUCB(LearnedAgent):
         """The posterior given all data, and at `actions` its own mean; of a mixture that of each part."""
         if len(actions) == 0:
             return self.posterior
-        parts = self.posterior.parts if isinstance(self.posterior, Mixture) else (self.posterior,)
-        Z = self.space.coordinates(actions)
-        X, known = np.concatenate([self.X, Z]), np.append(self.known, np.full(len(Z), np.nan))
-        told = [
-            GPRegression(part.kernel, X, np.concatenate([self.y, part.at(Z)[0]]), part.lam, self.prior_mean, known)
-            for part in parts
-        ]
-        return told[0] if len(told) == 1 else Mixture(told, self.spread)
+        last, known, parts = self._open
+        n = len(known)
+        if last is not self.posterior or not np.array_equal(known, actions[:n]):
+            n, parts = 0, self.posterior.parts if isinstance(self.posterior, Mixture) else (self.posterior,)
+        Z = self.space.coordinates(actions[n:])
+        parts = tuple(part.believing(Z) for part in parts) if len(Z) else parts
+        self._open = self.posterior, actions, parts
+        return parts[0] if len(parts) == 1 else Mixture(parts, self.spread)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.blas import dtrsm, dtrsv
+from scipy.linalg.blas import dtrmm, dtrsm, dtrsv
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from gpbandit_envs.gp.kernels import Kernel
@@ -117,6 +117,13 @@ def solve_lower(
         return dtrsv(L, B, lower=1, trans=int(transposed))
     # From the right on the transpose, so that a row-major B needs no reordering: X^T L^T = B^T.
     return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=int(not transposed)).T
+
+
+def times_lower(
+    L: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n m"], transposed: bool = False
+) -> Float[np.ndarray, "n m"]:
+    """`L B`, or `L^T B` if transposed, for a lower triangular `L`."""
+    return dtrmm(1.0, L, B, lower=1, trans_a=int(transposed)) if len(L) else np.zeros(B.shape)
 
 
 def whitened(

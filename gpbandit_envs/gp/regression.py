@@ -11,11 +11,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from jaxtyping import Float
 
 from gpbandit_envs.gp.kernels import Kernel
-from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
+from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower, times_lower
 from gpbandit_envs.gp.observations import Observations
 
 _ROWS, _NUMBERS = 256, 2**16  # query points at a time where all have more covariances than this
@@ -67,17 +69,41 @@ class GPRegression:
             self.X, residual, K = seen.X, seen.means - self.prior_mean, kernel(seen.X, seen.X)
             K[np.diag_indices_from(K)] += noise
         self._noise = noise
-        self._L = jittered_cholesky(K)[0] if len(K) else K
-        whitened = solve_lower(self._L, residual)
+        L = jittered_cholesky(K)[0] if len(K) else K
+        # A factor, and what takes `L^-1` or `L^-T` of it: that factor may be `L` or, where many points follow, `L^-1`.
+        self._factor, self._whitened = L, solve_lower
+        self._log_det = float(np.log(np.diagonal(L)).sum())
+        whitened = solve_lower(L, residual)
         self.quadratic = float(whitened @ whitened)
-        self._weights = solve_lower(self._L, whitened, transposed=True)
+        self._weights = solve_lower(L, whitened, transposed=True)
+
+    def believing(self, Z: Float[np.ndarray, "p d"]) -> GPRegression:
+        """The posterior given also, at each row of `Z`, feedback that equals the mean, with noise variance `lam`.
+
+        The mean stays as it is. The rows are added to `L^-1` one by one, so that adding them in several calls gives the
+        same numbers. Multiplying with `L^-1` takes half the time of solving with `L`.
+        """
+        n, total = len(self.X), len(self.X) + len(Z)
+        new = copy.copy(self)
+        new.X, new._noise = np.concatenate([self.X, Z]), np.append(self._noise, np.full(len(Z), self.lam))
+        new._weights = np.append(self._weights, np.zeros(len(Z)))
+        K, V = self.kernel(Z, new.X), np.zeros((total, total), order="F")
+        V[:n, :n] = self._whitened(self._factor, np.eye(n)) if self._whitened is solve_lower else self._factor
+        for i in range(n, total):
+            row, inverse = K[i - n], V[:i, :i]
+            half = inverse @ row[:i]
+            sd = np.sqrt(max(row[i] + self.lam - half @ half, _ROUNDING**2 * row[i]))
+            V[i, :i], V[i, i] = -(half @ inverse) / sd, 1 / sd
+            new._log_det += float(np.log(sd))
+        new._factor, new._whitened = V, times_lower
+        return new
 
     @property
     def information_gain(self) -> float:
         """`0.5 logdet(I + K / lam)`: the information in the feedback about `f`, in nats; infinite without noise."""
         if self.lam == 0:
             return float("inf") if len(self.X) else 0.0
-        return float(np.log(np.diagonal(self._L)).sum() - 0.5 * np.log(self._noise).sum())
+        return float(self._log_det - 0.5 * np.log(self._noise).sum())
 
     def at(self, Z: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
         """Posterior mean and Bayesian variance of `f` at `Z`, each (m,)."""
@@ -87,7 +113,7 @@ class GPRegression:
             blocks = [self.at(Z[start : start + _ROWS]) for start in range(0, len(Z), _ROWS)]
             return np.concatenate([mean for mean, _ in blocks]), np.concatenate([variance for _, variance in blocks])
         K = self.kernel(Z, self.X)
-        half = solve_lower(self._L, K.T)
+        half = self._whitened(self._factor, K.T)
         variance = self.kernel.diag(Z) - np.einsum("um,um->m", half, half)
         return self.prior_mean + K @ self._weights, np.maximum(variance, 0.0)
 
@@ -97,12 +123,12 @@ class GPRegression:
         The bound is the variance given the first quarter of the inputs, which costs a sixteenth of that given all.
         """
         n_first = len(self.X) // 4
-        L = np.asfortranarray(self._L[:n_first, :n_first])
+        L = np.asfortranarray(self._factor[:n_first, :n_first])
         mean, bound = np.empty(len(Z)), np.empty(len(Z))
         for start in range(0, len(Z), _ROWS):
             rows = slice(start, start + _ROWS)
             K = self.kernel(Z[rows], self.X)
-            half = solve_lower(L, K[:, :n_first].T)
+            half = self._whitened(L, K[:, :n_first].T)
             mean[rows] = self.prior_mean + K @ self._weights
             bound[rows] = (1 + _ROUNDING) * self.kernel.diag(Z[rows]) - np.einsum("um,um->m", half, half)
         return mean, np.maximum(bound, 0.0)
@@ -115,11 +141,11 @@ class GPRegression:
         The gradient of the standard deviation is 0 where rounding leaves no variance.
         """
         K, gradient = self.kernel.with_input_gradient(Z, self.X)
-        half = solve_lower(self._L, K.T)
+        half = self._whitened(self._factor, K.T)
         prior = self.kernel.diag(Z)
         variance = prior - np.einsum("um,um->m", half, half)
         mean_gradient = gradient(self._weights[None])
-        solved = solve_lower(self._L, half, transposed=True)
+        solved = self._whitened(self._factor, half, transposed=True)
         variance_gradient = self.kernel.diag_gradient(Z) - 2 * gradient(solved.T)
         # Below this the variance is the rounding of the prior's, and dividing by its root would make up a slope.
         known = variance <= 1e-13 * prior

@@ -148,3 +148,18 @@ def test_bad_input_is_named() -> None:
         GPRegression(SE(1.0), X, Y[:-1], 0.1)
     with pytest.raises(ValueError, match="y: expected finite numbers"):
         GPRegression(SE(1.0), X, np.full(30, np.nan), 0.1)
+
+
+@pytest.mark.parametrize("n", [0, 20])
+def test_feedback_that_equals_the_mean(n: int) -> None:
+    """As the posterior built anew; and the same numbers to the last bit whether added at once or in several calls."""
+    before = GPRegression(Matern(0.5), X[:n], Y[:n], 0.01, prior_mean=0.3)
+    more = np.concatenate([X[20:25], X[:2]])
+    at_once = before.believing(more)
+    anew = GPRegression(Matern(0.5), np.append(X[:n], more, 0), np.append(Y[:n], before.at(more)[0]), 0.01, 0.3)
+    np.testing.assert_allclose(at_once.at(Z), anew.at(Z), rtol=1e-9)
+    np.testing.assert_allclose(at_once.at(Z)[0], before.at(Z)[0], rtol=1e-12)
+    assert at_once.information_gain == pytest.approx(anew.information_gain)
+    assert before.believing(more[:0]).information_gain == before.information_gain
+    by_and_by = before.believing(more[:1]).believing(more[1:4]).believing(more[4:])
+    np.testing.assert_array_equal(by_and_by.at(Z), at_once.at(Z))

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from agents import Experiment, Feedback, Pending
-from agents.learned.gp_bucb import MAPBUCB
+from agents.learned.base import Mixture
+from agents.learned.gp_bucb import MAPBUCB, MixtureBUCB
 from gpbandit_envs.domain import Dimension, Domain
 from gpbandit_envs.gp.hyperparameters import HyperPrior, LogNormal
 from gpbandit_envs.gp.regression import GPRegression
@@ -52,6 +53,34 @@ def test_open_points_lower_the_deviation_and_leave_the_mean() -> None:
     assert (np.sqrt(posterior.at(Z)[1]) <= agent.predict(Z)[1] + 1e-9).all()
     assert posterior.at(np.array([[0.5, 0.5]]))[1] < 0.5 * agent.posterior.at(np.array([[0.5, 0.5]]))[1]
     np.testing.assert_array_equal(agent.predict(X), (mean, half))
+
+
+@pytest.mark.parametrize("agent", [MAPBUCB(n_initial=4), MixtureBUCB(n_initial=4, draws=2, burn_in=5)])
+def test_open_points_are_added_as_if_the_posterior_were_built_anew(agent: MAPBUCB) -> None:
+    """After failures and told deviations, at points met before, added at once or one by one, and of other batches."""
+    problem, arms = make_problem(GRID), np.array([3, 9, 9, 30, 41, 52, 60])
+    agent.reset(problem, np.random.default_rng(0))
+    failed = np.arange(7) == 4
+    sds = np.where(np.arange(7) % 2, 0.2, np.nan)
+    rewards = np.where(failed, np.nan, wave(GRID[arms]))
+    agent.observe(Feedback(np.arange(7), arms, rewards, np.ones(7), failed, sds))
+    parts = agent.posterior.parts if isinstance(agent.posterior, Mixture) else (agent.posterior,)
+    everywhere = agent.space.coordinates(np.arange(len(GRID)))
+    for actions in ([17, 9], [17, 9, 17], [17, 9, 17, 3], [5, 17]):  # as a batch grows, and of another one
+        believed = agent._hallucinated(np.array(actions))
+        Z = agent.space.coordinates(np.array(actions))
+        X, known = np.concatenate([agent.X, Z]), np.append(agent.known, np.full(len(Z), np.nan))
+        anew = [
+            GPRegression(part.kernel, X, np.append(agent.y, part.at(Z)[0]), part.lam, agent.prior_mean, known)
+            for part in parts
+        ]
+        dense = Mixture(anew, agent.spread) if len(anew) > 1 else anew[0]
+        found = [*believed.at(everywhere), *believed.at_with_gradient(everywhere)]
+        for ours, theirs in zip(found, [*dense.at(everywhere), *dense.at_with_gradient(everywhere)], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+        mean, bound = believed.mean_and_bound(everywhere)
+        np.testing.assert_allclose(mean, found[0], rtol=1e-9, atol=1e-9)
+        assert (bound >= found[1]).all()
 
 
 def test_a_batch_is_what_is_asked_one_by_one() -> None:
