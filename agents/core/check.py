@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
 import copy
-import ctypes
 import inspect
 import math
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -24,15 +18,10 @@ from agents.core.finite import FiniteArmAgent
 from agents.core.protocol import PROBLEM_FIELDS, Agent, Capabilities, Feedback, Need, Pending
 from agents.core.space import BoxAgent
 from agents.core.turns import AgentError, Turns, check_actions, check_recommendation
-from gpbandit_envs.arguments import positive_number
 from gpbandit_envs.channels import Channel
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
-_LOOK_SECONDS = 0.5  # between looks at the call that the agent is in
-_SAY_SECONDS = 30.0
-_AROUND = ("agents.core.protocol", "jaxtyping._decorator")  # checks around an agent's own call
-_LEAST_HORIZON = 10  # of which all clauses see something
 _DELAY, _BATCH = 3, 3
 _SHARE = 0.4
 _SEVERAL, _BOX = "twelve arms", "box"
@@ -49,7 +38,6 @@ def check_agent(
     horizon: int = 40,
     *,
     show: Callable[[str], object] | None = print,
-    call_seconds: float = 600.0,
 ) -> None:
     """Test fresh agents against every clause of the protocol.
 
@@ -64,29 +52,18 @@ def check_agent(
     feedback. An agent that declares `delayed` also gets feedback three evaluations late, and is restored while
     evaluations are pending. It may ignore them, as Uniform does.
 
-    The agent plays in a thread of its own, so that a call that does not return is named.
-
     Args:
         agent: A class without required arguments, a function that builds the agent, an agent, an id such as `"GP-UCB"`,
             or `"module:Class"`.
         horizon: Evaluations to play on each problem.
-        show: Takes a line for each problem as soon as it is passed, one for every 30 s that the agent spends in one
-            call, one at the end, and after 30 s in all how to shorten the check; None for no such lines.
-        call_seconds: Seconds that one call of the agent may take.
+        show: Takes a line for each problem as soon as it is passed, and one at the end; None for no such lines.
 
     Raises:
-        AgentCheckError: at the first broken clause, or if a call takes too long.
-        TypeError, ValueError: if `agent` is none of these, or `call_seconds` is not above 0.
+        AgentCheckError: at the first broken clause.
+        TypeError, ValueError: if `agent` is none of these.
     """
-    positive_number("call_seconds", call_seconds)
     make = _maker(agent)
     show = str if show is None else show
-    shorter = max(_LEAST_HORIZON, horizon // 4)
-    hint = f"horizon={shorter} plays fewer evaluations on each problem, and checks the same clauses"
-    _watched(lambda: _check(make, horizon, show), call_seconds, show, hint if shorter < horizon else "")
-
-
-def _check(make: Callable[[], Agent], horizon: int, show: Callable[[str], object]) -> None:
     if not isinstance(getattr(make(), "capabilities", None), Capabilities):
         raise AgentCheckError(
             f"capabilities: expected a Capabilities as an attribute of the class, got none on {type(make()).__name__}"
@@ -122,71 +99,6 @@ def _check(make: Callable[[], Agent], horizon: int, show: Callable[[str], object
             _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
         show(f"{problem.name}: {', '.join(passed)}")
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
-
-
-def _watched(work: Callable[[], None], seconds: float, show: Callable[[str], object], hint: str = "") -> None:
-    """Do `work` in a thread, and say which call it has been in for long; no call may take more than `seconds`.
-
-    `hint` says once how to shorten work that takes long, and where a call took too long.
-    """
-    raised: list[BaseException] = []
-
-    def catch() -> None:
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(catch,), daemon=True, name="check_agent")
-    thread.start()
-    assert thread.ident is not None
-    last, since, said = None, time.monotonic(), 0
-    begun, hinted = since, not hint
-    try:
-        while True:
-            thread.join(min(_LOOK_SECONDS, seconds))
-            if not thread.is_alive():
-                break
-            if not hinted and time.monotonic() - begun >= _SAY_SECONDS:
-                hinted = True
-                show(f"it has been checked for {_SAY_SECONDS:.0f} s; {hint}")
-            call = _call_of(thread.ident)
-            if call is not last or call is None:
-                last, since, said = call, time.monotonic(), 0
-                continue
-            taken = time.monotonic() - since
-            if taken >= seconds:
-                raise AgentCheckError(
-                    f"time: it has been in {_named(call)} for {taken:.0f} s, and did not return{hint and f'; {hint}'}"
-                )
-            if taken >= _SAY_SECONDS * (said + 1):
-                said += 1
-                show(f"it has been in {_named(call)} for {taken:.0f} s")
-    finally:
-        if thread.is_alive():  # ends it as soon as it is back from compiled code
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
-    if raised:
-        raise raised[0]
-
-
-def _call_of(thread: int) -> FrameType | None:
-    """The outermost call of the thread that is not of this file's; None while it is at this file's own."""
-    frame, inner = sys._current_frames().get(thread), None
-    while frame is not None and frame.f_code.co_filename != __file__:
-        if frame.f_globals.get("__name__") not in _AROUND:
-            inner = frame
-        frame = frame.f_back
-    return inner if frame is not None else None
-
-
-def _named(call: FrameType) -> str:
-    """What is called, on which problem, and the line that it is at."""
-    check, problem = call.f_back, None
-    while check is not None and problem is None:
-        problem = check.f_locals.get("problem") if check.f_code.co_filename == __file__ else None
-        check = check.f_back
-    where = f", on {problem.name}" if isinstance(problem, Problem) else ""
-    return f"`{call.f_code.co_qualname}`{where}, at line {call.f_lineno} of {call.f_code.co_filename}"
 
 
 def _maker(agent: Callable[[], Agent] | Agent | str) -> Callable[[], Agent]:

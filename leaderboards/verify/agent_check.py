@@ -50,7 +50,7 @@ def protocol_breach(id: str, seconds: float = _SECONDS) -> str | None:
             timeout=seconds,
         )
     except subprocess.TimeoutExpired:
-        return f"was not checked within {seconds:g} s; agents.check_agent names a call that does not return"
+        return f"was not checked within {seconds:g} s; agents.check_agent shows where it is when stopped (Ctrl-C)"
     try:
         found = json.loads(done.stdout)
     except ValueError:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import re
-import time
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +13,6 @@ import pytest
 import agents
 import gpbandit_envs  # noqa: F401  registers the ids
 from agents import Actions, AgentCheckError, Capabilities, Feedback, Pending
-from agents.core import check
 from agents.core.finite import FiniteArmAgent
 from agents.core.space import BoxAgent
 from gpbandit_envs.gp import SE
@@ -451,40 +448,3 @@ def test_classes_that_cannot_be_built_or_found_are_named() -> None:
     with pytest.raises(ValueError, match=r"^agent: module '.*' has no attribute 'Nope'"):
         agents.check_agent(f"{__name__}:Nope", show=None)
     agents.check_agent(lambda: NeedsArgument(eps=0.1), horizon=4, show=None)
-
-
-class Stuck(Spread):
-    """Does not return from its third call of `select`, whatever it is told."""
-
-    ended: ClassVar[list[str]] = []
-
-    def select(self, n: int, pending: Pending) -> Actions:
-        if self.counts.sum() < 2:
-            return super().select(n, pending)
-        try:
-            while True:
-                time.sleep(0.001)
-        finally:
-            self.ended.append("ended")
-
-
-SHORTER = "horizon=10 plays fewer evaluations on each problem, and checks the same clauses"
-
-
-def test_a_call_that_does_not_return_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "_LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(check, "_SAY_SECONDS", 0.1)
-    lines: list[str] = []
-    where = r"`Stuck\.select`, on twelve arms, at line \d+ of .*test_check\.py"
-    with pytest.raises(
-        AgentCheckError, match=rf"^time: it has been in {where} for \d+ s, and did not return; {SHORTER}$"
-    ):
-        agents.check_agent(Stuck, show=lines.append, call_seconds=1.0)
-    hints = [line for line in lines if re.match(rf"it has been checked for 0 s; {SHORTER}$", line)]
-    assert len(hints) == 1  # once, however long it takes
-    assert len(lines) > 1
-    assert all(re.match(rf"it has been in {where} for \d+ s$", line) for line in lines if line not in hints)
-    while not Stuck.ended:  # its thread is not left behind
-        time.sleep(0.01)
-    with pytest.raises(ValueError, match="call_seconds: expected"):
-        agents.check_agent(Spread, call_seconds=0.0)

@@ -260,7 +260,7 @@ class Sleeps(Fine):
     assert "breaks the protocol" not in call(*arguments, "own_checked:Fine")[2]
     assert "the process that checks it ended with code 3" in str(protocol_breach("own_checked:Leaves", seconds=120.0))
     hangs = protocol_breach("own_checked:Sleeps", seconds=2.0)
-    assert hangs == "was not checked within 2 s; agents.check_agent names a call that does not return"
+    assert hangs == "was not checked within 2 s; agents.check_agent shows where it is when stopped (Ctrl-C)"
     said = protocol_breach("nowhere_at_all:Mine", seconds=120.0)
     assert said is not None
     assert "ValueError: agent: 'nowhere_at_all:Mine' names a" in said
