@@ -232,8 +232,7 @@ def test_feedback_that_a_base_class_never_gets() -> None:
             """Likewise."""
 
     with pytest.raises(
-        AgentCheckError,
-        match=r"observe: 40 evaluations .* on twelve arms, and self.n_pulls is 0; call .*override",
+        AgentCheckError, match=r"observe: 40 evaluations .* on twelve arms, and self.n_pulls is 0; call .*override"
     ) as deaf:
         agents.check_agent(Deaf)
     assert hasattr(FiniteArmAgent, str(deaf.value).rpartition("override `")[2].partition("(")[0])
@@ -269,11 +268,7 @@ def test_fixed_batches_are_whole() -> None:
         (-1, 0.0, None),
         ((-1, 1), 0.0, r"predict: expected a mean and a half-width .* got arrays of shapes \(12, 1\), \(12, 1\)"),
         (-1, -0.5, "predict: expected half-widths of at least 0 on twelve arms, got -0.5"),
-        (
-            -1,
-            np.nan,
-            "predict: expected numbers on twelve arms, got NaN; a half-width is infinite where nothing",
-        ),
+        (-1, np.nan, "predict: expected numbers on twelve arms, got NaN; a half-width is infinite where nothing"),
         (-1, np.inf, None),
     ],
 )

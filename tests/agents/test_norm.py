@@ -130,8 +130,7 @@ class TestPolicies:
 
 
 @pytest.mark.parametrize(
-    ("id", "kwargs"),
-    [("BBKB", {"norm_bound": {"double": 0.01}}), ("GP-AUCB", {"norm_bound": "double"})],
+    ("id", "kwargs"), [("BBKB", {"norm_bound": {"double": 0.01}}), ("GP-AUCB", {"norm_bound": "double"})]
 )
 def test_protocol(id: str, kwargs: dict[str, Any]) -> None:
     agents.check_agent(lambda: agents.make(id, **kwargs))

@@ -88,8 +88,7 @@ class TestBPE:
         assert agent.batch_lengths == constant_number_lengths(1000, 3, 1.5 / 5)
 
     @pytest.mark.parametrize(
-        "schedule",
-        [InformationGain(), EffectiveDimension(), BKBTheorem2(), BBKBTheorem2(), LogDeterminant()],
+        "schedule", [InformationGain(), EffectiveDimension(), BKBTheorem2(), BBKBTheorem2(), LogDeterminant()]
     )
     def test_widths_of_what_it_does_not_know_are_refused(self, schedule: WidthSchedule) -> None:
         names = "'theory', 'sub-gaussian', 'growing'"

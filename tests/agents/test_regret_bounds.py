@@ -10,12 +10,7 @@ import pytest
 import leaderboards
 from agents.core.guarantees import BoundInputs
 from agents.core.information import greedy_information, realised_information
-from agents.core.regret_bounds import (
-    gain_within_batch,
-    gp_ucb_bound,
-    proven_exponent,
-    variance_constant,
-)
+from agents.core.regret_bounds import gain_within_batch, gp_ucb_bound, proven_exponent, variance_constant
 from agents.core.widths import FiniteBayes, WidthContext
 from agents.exact.gp_bucb import GPBUCB
 from agents.few_batches.theory import bpe_bound

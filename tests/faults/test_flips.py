@@ -14,12 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leaderboards.store.intact import (
-    SealError,
-    check_parquet,
-    open_json,
-    seal_json,
-)
+from leaderboards.store.intact import SealError, check_parquet, open_json, seal_json
 from leaderboards.store.run_file import FileError, open_table, write_table
 from leaderboards.store.store import StoreError
 from tests.faults.commands import audited, audits_of, gpbandit, played, runs_of, warnings_heard

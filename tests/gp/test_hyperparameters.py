@@ -295,11 +295,7 @@ def test_evaluations_share_an_array_and_nothing_else(family: str) -> None:
     rng = np.random.default_rng(0)
     data = Observations.of(rng.random((20, 2)), rng.standard_normal(20))
     likelihood = LogMarginalLikelihood(data, family)
-    thetas = [
-        rng.standard_normal(4),
-        np.array([0.0, -60.0, 4.0, 4.0]),
-        rng.standard_normal(4),
-    ]  # the 2nd jitters
+    thetas = [rng.standard_normal(4), np.array([0.0, -60.0, 4.0, 4.0]), rng.standard_normal(4)]  # the 2nd jitters
     for theta in thetas:
         value, gradient = likelihood(theta)
         alone, slope = LogMarginalLikelihood(data, family)(theta)

@@ -453,10 +453,7 @@ def test_tables_for_papers_hold_text_and_no_commands(strange: Path) -> None:
     assert visible(latex) == latex
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["site", "site/compare", "site/repetitions", "site/assets", "figures"],
-)
+@pytest.mark.parametrize("name", ["site", "site/compare", "site/repetitions", "site/assets", "figures"])
 def test_nothing_is_written_through_a_link(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -340,14 +340,7 @@ def bpe_delay(
 
 
 def gp_ucb_sdf(
-    K: np.ndarray,
-    lam: float,
-    width: float,
-    m: int,
-    shift: float,
-    widened: bool,
-    delays: np.ndarray,
-    feedback: Feedback,
+    K: np.ndarray, lam: float, width: float, m: int, shift: float, widened: bool, delays: np.ndarray, feedback: Feedback
 ) -> Play:
     """GP-UCB-SDF (Verma et al. 2022) with a constant width, as long as there are delays, one an evaluation."""
     play, y = Play(), np.zeros(0)

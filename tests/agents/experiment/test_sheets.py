@@ -73,14 +73,8 @@ def test_a_wrong_row_tells_nothing(tmp_path: Path) -> None:
     for wrong, message in (
         (frame, "point, row 1 (counted from 0): cost: expected a finite number, got '?'"),
         (frame.assign(cost=1.0, n=[1, np.nan, 2]), "point, row 1 (counted from 0): n: expected a value, got none"),
-        (
-            frame.assign(cost=1.0, status="broke"),
-            "row 0 (counted from 0): status: expected 'failed' where",
-        ),
-        (
-            frame.assign(cost=1.0, status="failed"),
-            "status: expected an outcome or 'failed', got 'failed' beside",
-        ),
+        (frame.assign(cost=1.0, status="broke"), "row 0 (counted from 0): status: expected 'failed' where"),
+        (frame.assign(cost=1.0, status="failed"), "status: expected an outcome or 'failed', got 'failed' beside"),
         (frame.drop(columns="n"), "point: expected the columns a, b, c, base, n, yield, cost, got none named n among"),
         (frame.drop(columns=["yield", "cost"]), "got none with an outcome among a, b, c, base, n, status"),
         (frame.rename(columns={"cost": "Cost"}), "outcome: expected the name of a column, got 'cost'; did you mean"),

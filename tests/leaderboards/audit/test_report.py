@@ -11,13 +11,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from leaderboards.audit.report import (
-    AuditError,
-    AuditReport,
-    audit_band,
-    audit_reports,
-    band_report,
-)
+from leaderboards.audit.report import AuditError, AuditReport, audit_band, audit_reports, band_report
 from leaderboards.audit.run_audit import AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.spec import Ref

@@ -16,15 +16,7 @@ from leaderboards.audit.store import AuditStore
 from leaderboards.store.run_file import write_table
 
 FACTS = AuditFacts(
-    width="theory",
-    no_guarantee="",
-    delta=0.1,
-    no_band="",
-    no_sketch="",
-    points=2,
-    on_box=False,
-    sampled=2,
-    differs="",
+    width="theory", no_guarantee="", delta=0.1, no_band="", no_sketch="", points=2, on_box=False, sampled=2, differs=""
 )
 
 

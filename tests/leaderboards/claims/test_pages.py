@@ -16,12 +16,7 @@ RESULTS = sorted((Path(__file__).parents[3] / "leaderboards" / "results").glob("
 
 
 def test_a_sentence_of_several_notes_is_there_once() -> None:
-    said = {
-        "a": "Read as 10 %. Tried: no.",
-        "b": "Read as 10 %. Tried: yes.",
-        "c": "Read as 10 %. Tried: no.",
-        "d": "",
-    }
+    said = {"a": "Read as 10 %. Tried: no.", "b": "Read as 10 %. Tried: yes.", "c": "Read as 10 %. Tried: no.", "d": ""}
     claims = [{"name": name, "note": note, "verdict": "disagrees"} for name, note in said.items()]
     agreeing = {"name": "e", "note": "Read as 20 %.", "verdict": "agrees"}
     found = notes([*claims, agreeing])

@@ -33,11 +33,7 @@ def spec(env: Ref, agent: str, feedback: str = "on_request", repetition: int = 0
 
 @pytest.mark.parametrize(
     "played",
-    [
-        spec(CORRUPTED, "RGP-UCB"),
-        spec(CORRUPTED, "RGP-PE", "geometric:4", lam=1.0),
-        spec(BY_ARM, "VA-MVR", "delay:3"),
-    ],
+    [spec(CORRUPTED, "RGP-UCB"), spec(CORRUPTED, "RGP-PE", "geometric:4", lam=1.0), spec(BY_ARM, "VA-MVR", "delay:3")],
     ids=lambda played: f"{played.agent.id} {played.feedback}",
 )
 def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec) -> None:

@@ -97,8 +97,7 @@ def test_objects_whose_repr_is_the_same_are_told_apart(made: Callable[[float], o
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("repetition", -1), ("horizon", 0), ("horizon", 2.5), ("seed", True), ("feedback", "never")],
+    ("field", "value"), [("repetition", -1), ("horizon", 0), ("horizon", 2.5), ("seed", True), ("feedback", "never")]
 )
 def test_bad_fields_are_named(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):

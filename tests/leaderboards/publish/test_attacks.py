@@ -27,14 +27,7 @@ from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.play.suite import SuiteError, parse_suite
 from leaderboards.publish.boards import Board
-from leaderboards.publish.submission import (
-    LIST,
-    Submission,
-    SubmittedAgent,
-    faults,
-    open_submission,
-    refuse_unfit,
-)
+from leaderboards.publish.submission import LIST, Submission, SubmittedAgent, faults, open_submission, refuse_unfit
 from leaderboards.store import origin as origins
 from leaderboards.store import run_file
 from leaderboards.store.exchange import pack

@@ -78,12 +78,7 @@ def write_family(store: Store, feedback: str, members: list[int]) -> None:
     """Runs of a repetition each, whose total regret is 1000 times their member, plus 8 where feedback is late."""
     for repetition, member in enumerate(members):
         spec = RunSpec(
-            env=ENV,
-            agent=Ref("GP-BUCB"),
-            repetition=repetition,
-            horizon=40,
-            feedback=feedback,
-            member={"norm": member},
+            env=ENV, agent=Ref("GP-BUCB"), repetition=repetition, horizon=40, feedback=feedback, member={"norm": member}
         )
         frame = trace(40, 0.5, np.random.default_rng(0))
         frame["regret"] = (1000.0 * member + 8.0 * (feedback != "batch:1")) / 40

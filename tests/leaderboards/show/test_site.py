@@ -37,11 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crashed: Status = "crashed"
     failures: dict[tuple[str, str], Failure] = {
         ("RKHS", EVIL): (crashed, f"ValueError: {EVIL}", f"Traceback (most recent call last):\n  {EVIL}\nValueError"),
-        ("GPSample", "BBKB"): (
-            "skipped",
-            "the agent needs a kernel, which the problem does not state",
-            None,
-        ),
+        ("GPSample", "BBKB"): ("skipped", "the agent needs a kernel, which the problem does not state", None),
     }
     folder(directory, envs, agents, repetitions=3, T=80, failures=failures)
     entries = [{"id": ref.id, "label": ref.label} for ref in envs]

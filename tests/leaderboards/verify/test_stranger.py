@@ -39,11 +39,7 @@ def gpbandit(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    [
-        ["page", "."],
-        ["submit", ".", "--out", "packed.zip"],
-        ["verify", ".", "--sample", "1", "--workers", "2"],
-    ],
+    [["page", "."], ["submit", ".", "--out", "packed.zip"], ["verify", ".", "--sample", "1", "--workers", "2"]],
     ids=lambda words: words[0],
 )
 def test_reading_a_folder_runs_nothing_of_it(stranger: Path, words: list[str]) -> None:
