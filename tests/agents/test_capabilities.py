@@ -1,7 +1,9 @@
-"""What an author gets wrong first: the capabilities of a class, and what is handed to `check_agent`."""
+"""What agents declare, answer and are shown as."""
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,12 @@ import pytest
 import agents
 from agents import Capabilities, Feedback, Pending
 from agents.core.finite import FiniteArmAgent
+from agents.core.gp_agent import GPAgent
+from agents.core.turns import AgentError, check_actions, check_recommendation
+from agents.exact.gp_ucb import GPUCB
+from gpbandit_envs.gp import SE
+from gpbandit_envs.problem import InitialData, Problem
+from tests.agents.play import noisy, play
 
 
 class Nameless(FiniteArmAgent):
@@ -54,3 +62,101 @@ def test_the_check_says_what_it_wants_to_be_given() -> None:
         agents.check_agent("Unifrom")
     with pytest.raises(agents.AgentCheckError, match="capabilities: expected a Capabilities as an attribute"):
         agents.check_agent(Nameless)
+
+
+# ---- answers of agents that are no actions ----
+
+
+ARMS = Problem(name="arms", dim=1, arms=np.linspace(0, 1, 10)[:, None])
+BOX = Problem(name="box", dim=2)
+
+
+@pytest.mark.parametrize("problem", [ARMS, BOX], ids=["arms", "box"])
+@pytest.mark.parametrize("empty", [np.array([]), np.zeros(0, bool), np.zeros((0, 7))], ids=["float", "bool", "wide"])
+def test_no_action_is_no_action_whatever_the_type_of_the_empty_array(problem: Problem, empty: np.ndarray) -> None:
+    found = check_actions(empty, 3, False, problem)
+    assert found.shape == ((0,) if problem.is_finite else (0, 2))
+    assert found.dtype == (np.int64 if problem.is_finite else np.float64)
+    with pytest.raises(AgentError, match="select: expected 3 actions, got 0"):
+        check_actions(empty, 3, True, problem)
+
+
+@pytest.mark.parametrize("point", [[[1.0], [1.0, 2.0]], "here", None, [0, 1]])
+def test_what_is_no_point_is_no_recommendation(point: Any) -> None:
+    with pytest.raises(AgentError, match="recommend: expected a point of shape"):
+        check_recommendation(point, BOX)
+
+
+# ---- settings that policies inherit: the same words for the same thing in all of them, and no episode changes one ----
+
+
+X = np.random.default_rng(0).random((40, 2))
+MEAN = np.sin(5 * X[:, 0])
+PROBLEM = Problem(name="test", dim=2, arms=X, kernel=SE(0.3), noise_std=0.1, norm_bound=1.5, horizon=25)
+DATA = {"arms": [3, 3, 17], "rewards": [0.4, 0.2, -0.1]}
+NEEDED: dict[str, dict[str, Any]] = {"R-GP-UCB": {"block": 7}, "TV-GP-UCB": {"eps": 0.05}}
+IDS = [id for id in agents.registered() if str(agents.spec(id).entry_point).startswith("agents.")]
+GIVEN_KERNEL = [id for id in IDS if issubclass(agents.spec(id).load(), GPAgent)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("id", GIVEN_KERNEL)
+def test_data_given_to_a_policy_are_as_those_of_the_problem(id: str) -> None:
+    on_card = replace(PROBLEM, initial=InitialData(arms=np.array(DATA["arms"]), rewards=np.array(DATA["rewards"])))
+    kwargs = NEEDED.get(id, {})
+    given = play(agents.make(id, initial=DATA, **kwargs), PROBLEM, noisy(MEAN, 0.1, 0), 0)
+    assert play(agents.make(id, **kwargs), on_card, noisy(MEAN, 0.1, 0), 0) == given
+    other = replace(PROBLEM, initial=InitialData(arms=np.array([8]), rewards=np.array([2.0])))
+    assert play(agents.make(id, initial=DATA, **kwargs), other, noisy(MEAN, 0.1, 0), 0) == given  # the last word
+    assert play(agents.make(id, **kwargs), PROBLEM, noisy(MEAN, 0.1, 0), 0) != given
+
+
+@pytest.mark.parametrize(
+    "id", [id for id in GIVEN_KERNEL if "n_start" in inspect.signature(agents.spec(id).load()).parameters]
+)
+def test_an_initial_design_is_uniform_and_comes_first(id: str) -> None:
+    arms = np.concatenate(play(agents.make(id, n_start=6, **NEEDED.get(id, {})), PROBLEM, noisy(MEAN, 0.1, 0), 3))
+    assert arms[:6].tolist() == np.random.default_rng(3).integers(40, size=6).tolist()
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_no_episode_changes_a_setting(id: str) -> None:
+    try:
+        agent = agents.make(id, **NEEDED.get(id, {}))
+    except ImportError as error:
+        pytest.skip(str(error))
+    settings: Any = agent
+    if not hasattr(type(agent), "__dataclass_fields__") or "finite" not in agent.capabilities.domains:
+        pytest.skip("it has no fields, or plays on boxes alone")
+    before = {field.name: getattr(agent, field.name) for field in fields(settings)}
+    problem = replace(PROBLEM, horizon=8)
+    play(agent, problem, noisy(MEAN, 0.1, 0), 0)
+    after = {field.name: getattr(agent, field.name) for field in fields(settings)}
+    assert all(after[name] is value for name, value in before.items())
+
+
+def test_settings_are_given_by_name() -> None:
+    build: Any = GPUCB
+    with pytest.raises(TypeError, match="positional"):
+        build(SE(0.3))
+    with pytest.raises(TypeError, match=r"GP-UCB: unknown argument 'bata'; it takes kernel, lam, .*width"):
+        agents.make("GP-UCB", bata=2.0)
+
+
+@pytest.mark.parametrize(
+    ("id", "setting"),
+    [
+        ("MVR", "n_start"),
+        ("GP-UCB-SDF", "n_start"),
+        ("BPE-Delay", "lengths"),
+        ("GP-AUCB", "starts"),
+        ("GP-EI", "norm_bound"),
+    ],
+)
+def test_what_a_policy_cannot_take_it_does_not_accept(id: str, setting: str) -> None:
+    with pytest.raises(TypeError, match=f"{id}: unknown argument '{setting}'"):
+        agents.make(id, **{setting: 1})
+
+
+def test_the_last_class_that_describes_an_argument_is_heard() -> None:
+    agent = agents.make("BKB")
+    assert (agent.n_start, agents.make("GP-UCB").n_start) == (1, 0)  # type: ignore[attr-defined]

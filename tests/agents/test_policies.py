@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from math import ceil, log2
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import agents
 import leaderboards
 from agents import Feedback, Pending
-from agents.core.gp_settings import GPSettings
+from agents.core.gp_settings import GPSettings, centred, uncentred
 from agents.core.information import most_uncertain
 from agents.core.widths import (
     CompactBayes,
@@ -27,10 +28,11 @@ from agents.exact.simulation_matching import SimulationMatching
 from agents.few_batches.bpe import BPE, constant_number_lengths, doubling_lengths, equal_lengths, growing_lengths
 from agents.sketched.local_rule import GlobalLocalRule
 from agents.sketched.theory import BBKBTheorem2, BKBTheorem2
-from gpbandit_envs.gp import SE, Matern, Scale
+from gpbandit_envs.gp import SE, Kernel, Matern, Scale
 from gpbandit_envs.gp.exact import ExactPosterior
-from gpbandit_envs.problem import InitialData, Problem
-from tests.agents.play import begun, noisy, play
+from gpbandit_envs.problem import InitialData, NoiseTails, Problem
+from tests.agents.play import begun, features, noisy, play
+from tests.contracts.test_agents import CASES, LEARNERS, REQUIRES, make
 
 X = np.random.default_rng(0).random((120, 2))
 MEAN = np.sin(5 * X[:, 0]) * np.cos(3 * X[:, 1])
@@ -364,3 +366,166 @@ def test_bpe_keeps_its_batches_whenever_feedback_comes(feedback: str) -> None:
     assert given.status == "done", given.reason
     assert given.trace is not None
     np.testing.assert_array_equal(given.trace["action"], asked.trace["action"])
+
+
+# ---- aSYNC-TS on as many arms as Cadata has: a batch costs little memory ----
+
+
+A, RANK, BATCH = 20_640, 1_000, 30
+
+
+@pytest.mark.slow
+def test_a_batch_of_thirty_never_holds_all_pairs_of_arms() -> None:
+    X = np.random.default_rng(0).standard_normal((A, 8))
+    problem = Problem(name="large", dim=8, arms=X, kernel=SE(10.0), noise_std=0.01, horizon=10_000)
+    mean, noise = np.sin(X[:, 0]), np.random.default_rng(1)
+    agent = agents.make("ASYNC-TS", batch_size=BATCH, max_rank=RANK, width=0.1)
+    nothing = Pending.empty(problem)
+    tracemalloc.start()
+    agent.reset(problem, np.random.default_rng(0))
+    for batch in range(10):
+        arms = agent.select(BATCH, nothing)
+        rewards = mean[arms] + 0.01 * noise.standard_normal(BATCH)
+        agent.observe(Feedback.of(np.arange(BATCH) + BATCH * batch, arms, rewards))
+        assert len(arms) == BATCH
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The prior's factor, copies of it and the cached kernel rows: far from A x A, which is 3,250 MiB.
+    assert peak < 4 * 8 * A * RANK
+
+
+# ---- policies on problems that state a noise of 0: widths are the norm, bands hold, posteriors interpolate ----
+
+
+def problem_of(kernel: Kernel, seed: int, norm: float = 2.0, horizon: int = 60) -> tuple[Problem, np.ndarray]:
+    """A problem without noise whose mean has exactly the norm that it states."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((300, 2))
+    centres = rng.random((40, 2))
+    weights = rng.standard_normal(40)
+    norm_of_sum = np.sqrt(weights @ kernel(centres, centres) @ weights)
+    mean = kernel(X, centres) @ weights * (norm / norm_of_sum)
+    return Problem(name="exact", dim=2, arms=X, kernel=kernel, noise_std=0.0, norm_bound=norm, horizon=horizon), mean
+
+
+KERNELS: list[Kernel] = [SE(0.2), Matern(0.3, 1.0), Matern(0.3, 2.5)]
+PROVEN: list[tuple[str, dict[str, Any]]] = [
+    ("GP-UCB", {}),
+    ("GP-UCB", {"width": "amm"}),
+    ("GP-UCB", {"width": "dmm"}),
+    ("BPE", {}),
+    ("BPE", {"lengths": "doubling"}),
+    ("MVR", {}),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize(("id", "kwargs"), PROVEN, ids=str)
+def test_the_width_is_the_norm_and_the_band_holds(id: str, kwargs: dict[str, Any], kernel: Kernel) -> None:
+    """Also with the positive noise variance that the posterior needs: the norm bounds the error for any of them."""
+    for seed in range(2):
+        problem, mean = problem_of(kernel, seed)
+        agent = agents.make(id, **kwargs)
+        played = np.concatenate(play(agent, problem, noisy(mean, 0.0, 0), seed))
+        assert agent.diagnostics()["width"] == pytest.approx(2.0)
+        centre, half = agent.predict(features(problem)) or (mean, mean)
+        assert (np.abs(mean - centre) <= half + 1e-9).all()
+        last = played[-4:] if id == "BPE" else played  # BPE's posterior is that of its last batch, of 4 or more
+        assert half[last].max() < 1e-4
+        np.testing.assert_allclose(centre[last], mean[last], atol=1e-4)
+
+
+def test_the_noise_variance_of_the_posterior_is_a_share_of_the_prior() -> None:
+    """The stated floor; a smaller one can be given, down to where rounding is larger."""
+    for scale in (1.0, 1e6):
+        problem, _ = problem_of(scale * SE(0.2), 0)
+        agent = begun(problem, "GP-UCB")
+        assert agent.model.lam == pytest.approx(1e-10 * scale)
+    problem, mean = problem_of(Matern(0.3, 1.0), 0)
+    halves = []
+    for lam in (None, 1e-13):
+        agent = agents.make("GP-UCB", lam=lam)
+        played = np.concatenate(play(agent, problem, noisy(mean, 0.0, 0), 0))
+        halves.append((agent.predict(features(problem)) or (mean, mean))[1][played].max())
+    assert halves[1] < 0.1 * halves[0]
+    with pytest.raises(ValueError, match="lam: expected at least 1e-14 of the largest prior variance"):
+        agents.make("GP-UCB", lam=1e-15).reset(problem, np.random.default_rng(0))
+
+
+def test_no_arm_is_pulled_twice_before_the_best_one_is_known() -> None:
+    """Where feedback is exact a second pull of an arm tells nothing."""
+    problem, mean = problem_of(SE(0.2), 1)
+    arms = np.concatenate(play(agents.make("GP-UCB"), problem, noisy(mean, 0.0, 0), 0))
+    again = [t for t in range(len(arms)) if arms[t] in arms[:t]]
+    assert all(mean[arms[t]] == mean[arms[: t + 1]].max() for t in again)
+    assert again
+    assert mean[arms[-1]] == mean.max()
+
+
+# ---- a constant prior mean: no choice changes with it, and predictions do ----
+
+
+C = 4.0
+T = 24
+_RNG = np.random.default_rng(0)
+_X = _RNG.random((25, 2))
+# Rewards are multiples of 2^-20, so that a reward plus 4 less 4 is the same number.
+_MEAN = np.round(np.sin(4 * _X[:, 0]) * 2**20) / 2**20
+_NOISE = np.round(0.1 * _RNG.standard_normal(10 * T) * 2**20) / 2**20
+# Those of an extra, and those that learn the kernel, take long and read neither.
+PLAYED = [(id, kwargs) for id, kwargs in CASES if id not in REQUIRES and id not in LEARNERS]
+
+
+def shifted_problem(**changes: Any) -> Problem:
+    stated: dict[str, Any] = {"arms": _X, "kernel": SE(0.3), "noise_std": 0.1, "norm_bound": 1.5, "horizon": T}
+    stated |= {"name": "test", "dim": 2, "noise_tails": NoiseTails(0.1, gaussian=True)}
+    return Problem(**stated | changes)
+
+
+def played(agent: Any, problem: Problem, shift: float) -> tuple[list[int], tuple[np.ndarray, np.ndarray] | None]:
+    """The arms that an agent plays where all rewards are moved by `shift`, and its band in the end."""
+    agent.reset(problem, np.random.default_rng(1))
+    many = agent.capabilities.batch == "adaptive"
+    arms: list[int] = []
+    while len(arms) < T:
+        picks = agent.select(T - len(arms) if many else 1, Pending.empty(problem))
+        first = len(arms)
+        arms += picks.tolist()
+        rewards = _MEAN[picks] + _NOISE[first : len(arms)] + shift
+        agent.observe(Feedback.of(np.arange(first, len(arms)), picks, rewards))
+    return arms, agent.predict(_X)
+
+
+@pytest.mark.parametrize(("id", "kwargs"), PLAYED, ids=str)
+def test_no_choice_changes_and_predictions_do(id: str, kwargs: dict[str, Any]) -> None:
+    """A policy with a given kernel sees the same feedback; one without does not read the prior mean."""
+    agent = make(id, kwargs)
+    if "finite" not in agent.capabilities.domains:
+        pytest.skip(f"{id} plays on boxes alone")
+    neighbours = np.argsort(np.linalg.norm(_X[:, None] - _X, axis=2), axis=1)[:, 1:4]
+    shift = C if "kernel" in agent.capabilities.needs else 0.0
+    arms, band = played(agent, shifted_problem(neighbours=neighbours), 0.0)
+    moved_arms, moved = played(make(id, kwargs), shifted_problem(neighbours=neighbours, prior_mean=C), shift)
+    assert moved_arms == arms
+    assert (band is None) == (moved is None)
+    if band is not None and moved is not None:
+        np.testing.assert_allclose(moved[0], band[0] + shift, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(moved[1], band[1])
+
+
+def test_existing_data_are_centred_too() -> None:
+    data = InitialData(arms=np.array([3, 3, 7]), rewards=np.array([0.5, 0.25, -0.5]))
+    moved = InitialData(arms=data.arms, rewards=data.rewards + C)
+    for id in ("GP-UCB", "BKB"):
+        arms, _ = played(agents.make(id), shifted_problem(initial=data), 0.0)
+        assert played(agents.make(id), shifted_problem(initial=moved, prior_mean=C), C)[0] == arms
+        given = agents.make(id, initial={"arms": [3, 3, 7], "rewards": moved.rewards})
+        assert played(given, shifted_problem(prior_mean=C), C)[0] == arms
+
+
+def test_without_one_nothing_is_copied() -> None:
+    problem = shifted_problem()
+    feedback = Feedback.of([0], np.array([1]), [0.3])
+    assert centred(feedback, problem) is feedback
+    mean = np.zeros(3)
+    assert uncentred(mean, problem) is mean

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import bench_optimisers, bench_policies, bench_textbook, run, textbook
 from benchmarks.measure import Machine, Row, against
+from benchmarks.scores import _numbers, compare
+from benchmarks.walk import modules_run, walks
+from gpbandit_envs.arguments import as_count
 from gpbandit_envs.gp import SE
 from tests.reference.posterior import dense
 
@@ -142,3 +149,42 @@ def test_an_optimiser_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match="Optuna is not installed"):
         dict(bench_optimisers.cases())["map-ucb-optuna"]()
+
+
+# ---- scores of two checkouts: what prints otherwise is a line, what does not is a relative difference ----
+
+
+def test_what_prints_otherwise_is_named() -> None:
+    ours = {"a": 1.0, "b": 2.0, "c": math.nan, "d": 5.0}
+    largest, lines = compare(ours, {"a": 1.0 + 1e-9, "b": 2.01, "c": math.nan, "e": 1.0})
+    assert lines == ["b: 2.0 here, 2.01 there", "d: 5.0 here, None there", "e: None here, 1.0 there"]
+    assert compare({"a": 1.0}, {"a": 1.0 + 1e-9})[0] < 2e-9
+    assert largest == pytest.approx(0.01 / 2.01)
+    assert compare(ours, ours) == (0.0, [])
+
+
+def test_a_number_is_named_by_the_text_of_its_row() -> None:
+    frame = pd.DataFrame({"agent": ["A", "B"], "score": [1.0, 2.0]})
+    assert _numbers("ranking", frame) == [("ranking, A, score", 1.0), ("ranking, B, score", 2.0)]
+
+
+# ---- the modules of a walk are those whose functions run, whatever has been imported ----
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_modules_that_run_are_noted() -> None:
+    assert modules_run(lambda: as_count("n", 3)) == {"gpbandit_envs.arguments"}
+    assert modules_run(lambda: sum([1, 2])) == set()
+
+
+@pytest.mark.docs
+def test_the_architecture_says_how_many_a_reward_passes(tmp_path: Path) -> None:
+    stored, _, whole = (len(modules) for _, modules in islice(walks(tmp_path), 3))
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    told = re.search(r"(\d+) until the run is stored, (\d+) until the page is written", text)
+    assert told is not None
+    # What a process does once, another test may have done before this one.
+    assert stored == pytest.approx(int(told[1]), abs=5)
+    assert whole == pytest.approx(int(told[2]), abs=5)

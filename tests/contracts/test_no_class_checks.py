@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -94,3 +96,22 @@ def three(schedule):
         ("two", "hasattr"),
         ("two", "type"),
     ]
+
+
+# ---- what an import loads ----
+
+
+LOADED = """
+import sys
+import agents
+print(*(name for name in sys.modules if name.startswith("agents.")))
+print(agents.Experiment.__module__)
+"""
+
+
+def test_policies_load_no_laboratory_until_it_is_asked_for() -> None:
+    ended = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded, module = ended.stdout.splitlines()
+    assert "agents.core.protocol" in loaded.split()
+    assert "agents.experiment" not in loaded
+    assert module == "agents.experiment.experiment"

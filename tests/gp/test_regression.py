@@ -1,12 +1,15 @@
-"""The posterior at any point: against the dense formula, scikit-learn, its own limits and finite differences."""
+"""Regression at any point of a box, what it says without some of its data, and paths."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import check_grad
 
 from gpbandit_envs.gp import SE, Kernel, Linear, Matern, regression
+from gpbandit_envs.gp.leave_one_out import leave_one_out
 from gpbandit_envs.gp.observations import Observations
+from gpbandit_envs.gp.paths import draw_path
 from gpbandit_envs.gp.regression import GPRegression
 
 RNG = np.random.default_rng(0)
@@ -163,3 +166,103 @@ def test_feedback_that_equals_the_mean(n: int) -> None:
     assert before.believing(more[:0]).information_gain == before.information_gain
     by_and_by = before.believing(more[:1]).believing(more[1:4]).believing(more[4:])
     np.testing.assert_array_equal(by_and_by.at(Z), at_once.at(Z))
+
+
+# ---- predictions of each observation from the others: against fitting once for each of them ----
+
+
+INPUTS = RNG.random((25, 3))
+REPEATED = np.concatenate([INPUTS, INPUTS[:5], INPUTS[:2]])  # two inputs three times, three twice, the others once
+
+
+@pytest.mark.parametrize("inputs", [INPUTS, REPEATED], ids=["distinct", "repeated"])
+@pytest.mark.parametrize("kernel", [SE(0.4), 2.0 * Matern((0.3, 0.5, 2.0)), SE(0.5) + Linear(1.0)], ids=str)
+@pytest.mark.parametrize("lam", [1e-4, 0.3])
+def test_is_what_a_posterior_given_the_others_predicts(inputs: np.ndarray, kernel: Kernel, lam: float) -> None:
+    y = np.sin(5 * inputs[:, 0]) + inputs[:, 1] + 0.3 * np.random.default_rng(1).standard_normal(len(inputs))
+    mean, variance = leave_one_out(kernel, inputs, y, lam, prior_mean=0.7)
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        expected, of_function = GPRegression(kernel, inputs[others], y[others], lam, 0.7).at(inputs[i : i + 1])
+        assert mean[i] == pytest.approx(expected[0], rel=1e-6, abs=1e-6)
+        assert variance[i] == pytest.approx(of_function[0] + lam, rel=1e-6)
+
+
+def test_groups_are_left_out_together() -> None:
+    kernel, lam, groups = Matern((0.3, 0.5, 2.0)), 0.3, np.unique(REPEATED, axis=0, return_inverse=True)[1].ravel()
+    y = np.sin(5 * REPEATED[:, 0]) + 0.3 * np.random.default_rng(1).standard_normal(len(REPEATED))
+    mean, variance = leave_one_out(kernel, REPEATED, y, lam, 0.7, groups)
+    for i in range(len(y)):
+        others = groups != groups[i]
+        expected, of_function = GPRegression(kernel, REPEATED[others], y[others], lam, 0.7).at(REPEATED[i : i + 1])
+        assert mean[i] == pytest.approx(expected[0], rel=1e-6, abs=1e-6)
+        assert variance[i] == pytest.approx(of_function[0] + lam, rel=1e-6)
+
+
+def test_a_replicate_tells_of_another_one() -> None:
+    x = np.array([[0.2], [0.2], [0.9]])
+    mean, variance = leave_one_out(SE(0.1), x, np.array([3.0, 5.0, 0.0]), 1e-4)
+    np.testing.assert_allclose(mean, [5.0, 3.0, 0.0], atol=1e-2)
+    np.testing.assert_allclose(variance, [2e-4, 2e-4, 1.0], rtol=1e-3)
+
+
+def test_a_single_observation_is_predicted_by_the_prior() -> None:
+    mean, variance = leave_one_out(2.0 * SE(0.3), np.zeros((1, 2)), np.array([9.0]), 0.5, prior_mean=4.0)
+    assert (mean[0], variance[0]) == pytest.approx((4.0, 2.5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros((0, 1)), np.zeros(0), 1.0), r"INPUTS, y: expected shapes \(n, d\) and \(n,\) with n >= 1"),
+        ((np.zeros((2, 1)), np.zeros(3), 1.0), r"INPUTS, y: expected shapes .* got \(2, 1\) and \(3,\)"),
+        ((np.array([[0.0], [np.nan]]), np.zeros(2), 1.0), "INPUTS: expected finite numbers"),
+        ((np.zeros((2, 1)), np.array([0.0, np.inf]), 1.0), "y: expected finite numbers"),
+        ((np.zeros((2, 1)), np.zeros(2), 0.0), "lam: expected a finite number > 0, got 0.0"),
+    ],
+)
+def test_what_is_refused(arguments: tuple[np.ndarray, np.ndarray, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        leave_one_out(SE(0.3), *arguments)
+
+
+# ---- sample paths of the posterior: their moments are the posterior's, their gradients their own ----
+
+
+def data(n: int = 7, repeats: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.random((n, 2)), repeats, axis=0)
+    return X, rng.standard_normal(len(X))
+
+
+@pytest.mark.parametrize("kernel", [SE(0.4), 2.0 * Matern((0.3, 0.6), nu=2.5)], ids=str)
+@pytest.mark.parametrize("lam", [0.3, 0.01])
+def test_moments_are_the_posteriors(kernel: Kernel, lam: float) -> None:
+    """400 paths: means within 5 standard errors, variances within 5 of theirs, at data (pulled twice each) and away."""
+    X, y = data()
+    Z = np.concatenate([X[:4], np.random.default_rng(1).random((6, 2))])
+    rng = np.random.default_rng(0)
+    draws = np.array([draw_path(kernel, X, y, lam, rng, 512)(Z) for _ in range(400)])
+    mean, variance = GPRegression(kernel, X, y, lam).at(Z)
+    assert (np.abs(draws.mean(axis=0) - mean) < 5 * np.sqrt(variance / 400) + 1e-6).all()
+    np.testing.assert_allclose(draws.var(axis=0) / variance, 1.0, atol=5 * np.sqrt(2 / 400))
+
+
+def test_without_noise_paths_pass_through_the_data() -> None:
+    X, y = data(repeats=1)
+    path = draw_path(Matern(0.3), X, y, 0.0, np.random.default_rng(0))
+    np.testing.assert_allclose(path(X), y, atol=1e-6)
+
+
+def test_without_data_a_path_is_a_prior_sample() -> None:
+    path = draw_path(SE(0.3), np.zeros((0, 2)), np.zeros(0), 0.1, np.random.default_rng(0), 64)
+    Z = np.random.default_rng(1).random((5, 2))
+    np.testing.assert_array_equal(path(Z), path.prior(Z))
+
+
+@pytest.mark.parametrize("kernel", [SE(0.4), 2.0 * Matern((0.3, 0.6), nu=2.5) + SE(0.2)], ids=str)
+def test_gradients(kernel: Kernel) -> None:
+    path = draw_path(kernel, *data(), 0.1, np.random.default_rng(0), 64)
+    for z in np.random.default_rng(2).random((5, 2)):
+        assert check_grad(lambda x: path(x[None])[0], lambda x: path.with_gradient(x[None])[1][0], z) < 1e-4
+        assert path.with_gradient(z[None])[0] == path(z[None])

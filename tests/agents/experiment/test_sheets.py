@@ -1,11 +1,14 @@
-"""Plates as files: written, filled in, told, told again, and corrected."""
+"""Plates as tables that are filled in, and campaigns of them with every policy."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 
 import agents
 from agents import Experiment
+from tests.contracts.test_agents import VARIANTS, make
 
 QUICK = ("MAP-BUCB", {"candidates": 64, "starts": 2, "iterations": 10, "n_initial": 4, "fits": 1})
 RANGES: dict[str, Any] = {"a": (0, 100), "b": (0, 100), "c": (0, 100), "base": ["KOAc", "1.10"], "n": range(20)}
@@ -240,3 +244,71 @@ class TestStandardErrors:
             started(sd="e")
         with pytest.raises(ValueError, match="sd: expected 'yield' or 'cost', got 'x'"):
             started(sd={"x": "e"})
+
+
+# ---- the script of ten plates, as its reader runs it ----
+
+
+FOLDER = Path(__file__).parents[3] / "examples" / "plates"
+
+
+@pytest.mark.slow
+def test_ten_plates_of_eight_with_two_failures_and_a_restart_every_night(tmp_path: Path) -> None:
+    script = FOLDER / "plates.py"
+    assert len([line for line in script.read_text().splitlines() if line.strip()]) <= 15
+    environment = {**os.environ, "PYTHONPATH": str(FOLDER.parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    content = json.loads((tmp_path / "lab.json").read_text())
+    asked = [event["ask"] for event in content["events"] if "ask" in event]
+    told = [event for event in content["events"] if "tell" in event]
+    assert [len(batch) for batch in asked] == [8] * 10
+    assert sum("failed" in event for event in told) == 2
+    assert sum("outcome" in event for event in told) == 78
+    tried = pd.DataFrame([point for batch in asked for point in batch])
+    assert not tried.duplicated().any()
+    assert len(content["setup"]["candidates"]["base"]) == 1_728
+    # Of 1,728 yields five are above 69; the best of 80 reactions drawn at random has a median of 64.
+    assert float(ended.stdout.strip().rstrip(")").split(", ")[-1]) > 68
+
+
+# ---- every registered policy plays an experiment ----
+
+
+PARAMETERS: dict[str, Any] = {
+    "finite": pd.DataFrame(list(product("abc", [1, 2, 3, 4], [0.1, 0.2])), columns=["base", "x", "y"]),
+    "box": {"x": (0, 4), "base": ["a", "b", "c"]},
+}
+
+
+def outcome(point: dict[str, Any]) -> float:
+    return float({"a": 0.0, "b": 1.0, "c": 0.3}[point["base"]] - (point["x"] - 2.5) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.* does not use it")
+@pytest.mark.parametrize("id", list(agents.registered()))
+def test_it_plays_and_is_restored(id: str, tmp_path: Path) -> None:
+    settings = VARIANTS.get(id, [{}])[0]
+    capabilities = make(id, settings).capabilities
+    for domain in sorted(capabilities.domains):
+        lab = Experiment(
+            PARAMETERS[domain], (id, settings), kernel={"name": "se", "lengthscale": 0.5}, noise_std=0.1, horizon=30
+        )
+        told = 0
+        for turn in range(4):
+            batch = [lab.ask()] if capabilities.batch == "sequential" else lab.ask(3)
+            for i, point in enumerate(batch):
+                if turn == 1 and i == 0:
+                    lab.tell(point, failed=True)
+                else:
+                    lab.tell(point, outcome(point))
+            told += len(batch)
+        results = lab.results()
+        assert len(results) == told >= 4
+        assert (results["status"] == "failed").sum() == 1
+        assert not results.duplicated(list(PARAMETERS[domain])).any()
+        assert lab.best()[1] == results["outcome"].max()
+        assert Experiment.load(lab.save(tmp_path / f"{domain}.json")).ask() == lab.ask()

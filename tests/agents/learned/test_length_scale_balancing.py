@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from math import e, exp, inf, sqrt
 from typing import Any
 
@@ -10,10 +12,18 @@ import pytest
 
 import agents
 from agents import Agent, Feedback, Pending
+from agents.core.acquisition import PosteriorScore, UpperConfidenceBound
+from agents.learned.base import LearnedAgent, Mixture
+from agents.learned.gp_ucb import MCMCUCB
 from agents.learned.length_scale_balancing import LBGPUCB, suspected_regret
+from agents.learned.shrinking import AGPUCB, WangDeFreitas
+from agents.learned.uhe_bo import Portfolio
+from gpbandit_envs.domain import Dimension, Domain
+from gpbandit_envs.gp import SE, Matern
 from gpbandit_envs.gp.hyperparameters import Hyperparameters, HyperPrior, LogPosterior, isotropic_estimate
 from gpbandit_envs.gp.hyperparameters.map import standardised
-from tests.agents.learned.play import GRID, LINE, make_problem, play, wave
+from gpbandit_envs.gp.regression import GPRegression
+from tests.agents.learned.play import FEW, GRID, LINE, make_problem, play, wave
 from tests.agents.play import begun
 from tests.reference.learned import lb_gp_ucb
 
@@ -171,3 +181,266 @@ def test_the_common_lengthscale_is_the_most_probable_one(known: float | None) ->
 def test_wrong_arguments(kwargs: dict[str, Any], text: str) -> None:
     with pytest.raises((ValueError, TypeError), match=text):
         agents.make("LB-GP-UCB", **kwargs)
+
+
+# ---- the rivals of UHE-BO do what their papers say, and all of them what a policy that learns the kernel must ----
+
+
+LEARNED = [
+    "UHE-BO",
+    "RA-BO",
+    "Random+EXP3",
+    "MAP-UCB",
+    "MCMC-UCB",
+    "A-GP-UCB",
+    "LB-GP-UCB",
+    "Wang-deFreitas",
+    "Portfolio",
+]
+
+
+def make(id: str, **settings: Any) -> LearnedAgent:
+    quick = {"burn_in": 5, "samples": 3} if id == "MCMC-UCB" else {}
+    agent: Any = agents.make(id, **{"n_initial": 4, "fits": 1, **FEW, **quick, **settings})
+    return agent
+
+
+@pytest.mark.parametrize("id", LEARNED)
+def test_the_cards_kernel_and_noise_are_not_looked_at(id: str) -> None:
+    blank = make_problem(GRID)
+    told = replace(blank, kernel=5.0 * SE(0.01), noise_std=3.0, norm_bound=9.0)
+    np.testing.assert_array_equal(play(make(id), blank, 8)[1], play(make(id), told, 8)[1])
+    assert not make(id).capabilities.needs
+
+
+@pytest.mark.parametrize("id", LEARNED)
+def test_the_unit_of_the_reward_does_not_matter(id: str) -> None:
+    """A power of two, so that not even rounding differs."""
+    scale = 2.0**20
+    plain, actions = play(make(id), make_problem(GRID), 9, noise_std=0.125)
+    scaled, same = play(make(id), make_problem(GRID), 9, noise_std=0.125 * scale, mean=lambda X: scale * wave(X))
+    np.testing.assert_array_equal(actions, same)
+    for ours, theirs in zip(plain.predict(GRID) or (), scaled.predict(GRID) or (), strict=True):
+        np.testing.assert_allclose(scale * ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("id", LEARNED)
+def test_the_unit_of_the_features_of_arms_does_not_matter(id: str) -> None:
+    power = make_problem(GRID * np.array([1024.0, 0.25]) - 8.0)
+    noise = np.random.default_rng(5).standard_normal(len(GRID))
+
+    def actions(problem: Any) -> list[int]:
+        agent, played = make(id), []
+        agent.reset(problem, np.random.default_rng(0))
+        for t in range(9):
+            arm = agent.select(1, Pending.empty(problem))
+            played.append(int(arm[0]))
+            agent.observe(Feedback.of([t], arm, wave(GRID[arm]) + 0.1 * noise[arm]))
+        return played
+
+    assert actions(make_problem(GRID)) == actions(power)
+
+
+@pytest.mark.parametrize("id", LEARNED)
+@pytest.mark.parametrize("problem", [make_problem(LINE), make_problem(dim=2)], ids=["arms", "box"])
+def test_equal_rewards_are_survived(id: str, problem: Any) -> None:
+    agent, actions = play(make(id), problem, 8, mean=lambda X: np.full(len(X), 1e6), noise_std=0.0)
+    assert len(actions) == 8
+    mean, band = agent.predict(problem.arms if problem.arms is not None else actions) or (np.nan, np.nan)
+    np.testing.assert_allclose(mean, 1e6)
+    assert np.isfinite(band).all()
+
+
+@pytest.mark.parametrize("id", LEARNED)
+@pytest.mark.parametrize(
+    ("mean", "lost"),
+    [
+        (lambda X: 1e49 * np.sin(9 * X[:, 0]), 0),
+        (lambda X: 1e-300 * np.sin(9 * X[:, 0]), 0),
+        (lambda X: np.where(X[:, 0] > 0.5, 1.0, 0.0), 0),
+        (wave, 3),
+        (wave, 1),
+    ],
+    ids=["huge", "tiny", "step", "two of three fail", "all fail"],
+)
+def test_hard_feedback_is_survived(id: str, mean: Any, lost: int) -> None:
+    agent, problem = make(id), make_problem(dim=2)
+    agent.reset(problem, np.random.default_rng(0))
+    for t in range(12):
+        action = agent.select(1, Pending.empty(problem))
+        failed = np.array([lost > 0 and (lost == 1 or t % lost > 0)])
+        agent.observe(Feedback(np.array([t]), action, np.where(failed, np.nan, mean(action)), np.ones(1), failed))
+        assert np.isfinite(agent.recommend()).all()
+        assert np.isfinite(agent.predict(np.array([[0.5, 0.5]]))).all()
+        assert np.isfinite(list(agent.diagnostics().values())).all()
+    assert len(agent.y) == (0 if lost == 1 else 4 if lost else 12)
+
+
+@pytest.mark.parametrize("id", [*LEARNED, "Random"])
+def test_integer_coordinates_are_played_at_their_levels(id: str) -> None:
+    domain = Domain((Dimension(), Dimension(0, 3, integer=True)))
+    problem = make_problem(dim=2, notes={"domain": domain.to_spec()})
+    agent = agents.make(id) if id == "Random" else make(id)
+    _, actions = play(agent, problem, 8)
+    np.testing.assert_array_equal(domain.snap(actions), actions)
+    assert domain.snap(np.atleast_2d(agent.recommend())).tolist() == np.atleast_2d(agent.recommend()).tolist()
+
+
+@pytest.mark.parametrize("id", LEARNED)
+def test_finds_a_peak_that_random_points_miss(id: str) -> None:
+    """A smooth bump on a square: all the policies end closer to its top than the 20 points of random search do.
+
+    The portfolio's own points are as many random ones as others, so that it has to be better, but not by half.
+    """
+    budget = {"fits": 2, "candidates": 256, "starts": 4} | ({"burn_in": 30} if id == "MCMC-UCB" else {})
+
+    def bump(X: np.ndarray) -> np.ndarray:
+        return np.exp(-8 * np.square(X - np.array([0.7, 0.3])).sum(axis=1))
+
+    gaps = {"ours": 0.0, "random": 0.0}
+    for seed in range(2):
+        for name, agent in (("ours", make(id, **budget)), ("random", agents.make("Random"))):
+            _, actions = play(agent, make_problem(dim=2), 20, mean=bump, noise_std=0.01, seed=seed)
+            gaps[name] += 1 - bump(actions).max()
+    assert gaps["ours"] < (1.0 if id == "Portfolio" else 0.5) * gaps["random"]
+
+
+def test_map_ucb_evaluates_the_maximiser_of_its_bound() -> None:
+    agent, _ = play(make("MAP-UCB", fits=2), make_problem(GRID), 12)
+    assert isinstance(agent, LearnedAgent)
+    known = agent.hyperparameters[0]
+    dense = GPRegression(known.kernel(), GRID[agent.actions], agent.y, known.noise, float(agent.y.mean()))
+    mean, variance = dense.at(GRID)
+    arm = agent.select(1, Pending.empty(agent.problem))
+    assert arm[0] == np.argmax(mean + 1.96 * np.sqrt(variance))
+    assert agent.recommend() == np.argmax(mean)
+
+
+def test_mcmc_averages_the_bounds_of_its_samples() -> None:
+    agent, _ = play(MCMCUCB(n_initial=6, burn_in=20, samples=4), make_problem(GRID), 8)
+    assert isinstance(agent, MCMCUCB)
+    assert len(set(agent.hyperparameters)) > 1
+    bounds = []
+    for known in agent.hyperparameters:
+        mean, variance = GPRegression(known.kernel(), agent.X, agent.y, known.noise, float(agent.y.mean())).at(GRID)
+        bounds.append(mean + 1.96 * np.sqrt(variance))
+    assert agent.select(1, Pending.empty(agent.problem))[0] == np.argmax(np.mean(bounds, axis=0))
+
+
+def test_the_gradient_of_an_average_is_its_finite_difference() -> None:
+    rng = np.random.default_rng(0)
+    X, y, Z = rng.random((9, 2)), rng.standard_normal(9), rng.random((7, 2))
+    mixture = Mixture([GPRegression(Matern(scale), X, y, 0.1) for scale in (0.2, 0.5, 1.0)])
+    acquisition = PosteriorScore(UpperConfidenceBound(1.96), mixture).with_gradient
+    gradient = acquisition(Z)[1]
+    for j in range(2):
+        step = 1e-6 * np.eye(2)[j]
+        slopes = (acquisition(Z + step)[0] - acquisition(Z - step)[0]) / 2e-6
+        np.testing.assert_allclose(gradient[:, j], slopes, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.sqrt(mixture.at(Z)[1]), mixture.at_with_gradient(Z)[1], rtol=1e-12)
+
+
+def test_a_gp_ucb_shrinks_as_far_as_its_reference_allows_and_never_back() -> None:
+    agent, divisors = AGPUCB(n_initial=6, fits=1), []
+    shrinks = 0
+
+    def watch(t: int, playing: Any) -> None:
+        nonlocal shrinks
+        divisors.append(agent.g)
+        if t >= 6 and agent.g > divisors[-2]:
+            shrinks += 1
+            information = agent._posterior_of(agent.g).information_gain
+            first = agent._posterior_of(1.0, 6).information_gain
+            assert information <= first * (len(agent.y) / 6) ** 0.8
+
+    play(agent, make_problem(LINE), 30, noise_std=0.3, after=watch)
+    assert (np.diff(divisors) >= 0).all()
+    assert shrinks > 0
+    assert agent.hyperparameters[0].lengthscales[0] == pytest.approx(agent._map[0].lengthscales[0] / agent.g)
+
+
+def test_wang_and_de_freitas_find_the_smallest_divisor_that_leaves_the_next_point_uncertain() -> None:
+    agent, found = WangDeFreitas(n_initial=5, fits=1, kappa=0.3), []
+
+    def watch(t: int, playing: Any) -> None:
+        if t < 5:
+            return
+        found.append(agent.g)
+
+        def sd(g: float) -> float:
+            mean, variance = agent._posterior_of(g).at(LINE)
+            return float(np.sqrt(variance[np.argmax(mean + 1.96 * np.sqrt(variance))]))
+
+        least = 0.3 * np.sqrt(agent._map[0].variance)
+        assert sd(agent.g) >= least or agent.g == 32
+        assert agent.g == 1 or sd(agent.g / 2**0.25) < least
+
+    play(agent, make_problem(LINE), 20, noise_std=0.01, after=watch)
+    assert max(found) > 1
+
+
+def test_wang_and_de_freitas_look_at_the_arms_that_are_offered_now() -> None:
+    problem = make_problem(LINE)
+    agent, parts = WangDeFreitas(n_initial=5, fits=1, kappa=0.3), np.array_split(np.arange(len(LINE)), 2)
+    agent.reset(problem, np.random.default_rng(0))
+    divisors = set()
+    for t in range(14):
+        offered = parts[t % 2]
+        agent.offer(offered)
+        if t >= 5:
+            mean, variance = agent.posterior.at(LINE[offered])
+            sd = float(np.sqrt(variance[np.argmax(mean + 1.96 * np.sqrt(variance))]))
+            assert sd >= 0.3 * np.sqrt(agent._map[0].variance) or agent.g == 32
+            divisors.add(agent.g)
+        arm = agent.select(1, Pending.empty(problem))
+        agent.observe(Feedback.of([t], arm, wave(LINE[arm])))
+    assert len(divisors) > 1
+
+
+def test_the_portfolio_rewards_with_the_posterior_mean() -> None:
+    agent = Portfolio(n_initial=5, fits=1)
+    play(agent, make_problem(LINE), 8)
+    before, arm = copy.deepcopy(agent._exp3), agent.select(1, Pending.empty(agent.problem))
+    agent.observe(Feedback.of([8], arm, wave(LINE[arm])))
+    mean = float(agent.predict(LINE[arm])[0][0])
+    low, high = agent.y[:5].min(), agent.y[:5].max()
+    reward = np.clip((mean - low) / (high - low), 0, 1)
+    gained = agent._exp3._log_weights - before._log_weights
+    rate = np.sqrt(2 * np.log(2) / ((e - 1) * 4))
+    expected = np.zeros(2)
+    expected[before.arm] = rate * reward / (2 * before.probability)
+    np.testing.assert_allclose(gained, expected, rtol=1e-9)
+
+
+def test_random_search_draws_uniformly_and_recommends_the_best_average() -> None:
+    agent, actions = play(agents.make("Random"), make_problem(LINE), 600)
+    counts = np.bincount(actions, minlength=60)
+    assert ((counts - 10) ** 2 / 10).sum() < 59 + 5 * np.sqrt(2 * 59)
+    assert wave(LINE[np.array([agent.recommend()])])[0] > np.quantile(wave(LINE), 0.9)
+    assert agent.predict(LINE) is None
+
+
+@pytest.mark.parametrize(
+    ("id", "arguments", "words"),
+    [
+        ("MAP-UCB", {"width": 0.0}, "width: expected a finite number > 0"),
+        ("MAP-UCB", {"n_initial": 0}, "n_initial: expected an integer >= 1"),
+        ("MAP-UCB", {"family": "cosine"}, "family: expected 'matern52', 'matern32' or 'se'"),
+        ("MAP-UCB", {"prior": {"nois": {"name": "flat"}}}, "prior: unknown field 'nois'"),
+        ("MAP-UCB", {"prior": {"noise": {"name": "beta"}}}, 'expected "name" to be one of flat, gamma, log_normal'),
+        ("MCMC-UCB", {"samples": 0}, "samples: expected an integer >= 1"),
+        ("A-GP-UCB", {"exponent": 1.0}, r"exponent: expected a number in \(0.5, 1\)"),
+        ("Wang-deFreitas", {"kappa": 2.0}, r"kappa: expected a number in \(0, 1\)"),
+    ],
+)
+def test_bad_arguments_are_named(id: str, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        agents.make(id, **arguments)
+
+
+def test_priors_have_a_json_form() -> None:
+    spec = {"lengthscale": {"name": "log_normal", "location": -1.0, "scale": 0.3}, "noise_bounds": [1e-4, 1e-2]}
+    held = agents.make("MAP-UCB", prior=spec, n_initial=4)
+    play(held, make_problem(LINE), 10)
+    assert isinstance(held, LearnedAgent)
+    assert 1e-4 <= held.hyperparameters[0].noise / held.y.var() <= 1e-2 * (1 + 1e-9)

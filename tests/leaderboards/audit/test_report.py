@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.stats
 
+from benchmarks.guarantees import most_confirmed
+from leaderboards.audit.bands import SIGNIFICANCE, least_held, most_violated
 from leaderboards.audit.report import AuditError, AuditReport, audit_band, audit_reports, band_report
 from leaderboards.audit.run_audit import AuditFacts, RunAudit
 from leaderboards.audit.store import AuditStore
 from leaderboards.play.spec import Ref
 from leaderboards.score.statistics import proportion
 from leaderboards.score.summary import summarise
+from leaderboards.store.run_file import write_table
 from tests.leaderboards.folders import folder
 
 T = [1, 4, 20, 60]
@@ -161,3 +167,83 @@ def test_what_has_no_band_says_so() -> None:
         audit_band(SMALL, "GP-UCB", repetitions=0)
     with pytest.raises(ValueError, match="delta: expected a number"):
         audit_band(SMALL, "GP-UCB", repetitions=1, delta=0.0)
+
+
+# ---- limits on counts of violated runs, against the numbers of tables ----
+
+
+def test_the_limits_are_those_of_clopper_and_pearson() -> None:
+    assert least_held(0, 20) == pytest.approx(0.05 ** (1 / 20))  # 0.861: 20 runs of one task never confirm 0.9
+    assert least_held(0, 30) == pytest.approx(0.05 ** (1 / 30))
+    assert least_held(30, 30) == 0.0
+    assert np.isnan(least_held(0, 0))
+    expected = scipy.stats.binomtest(471, 510, alternative="greater").proportion_ci(0.95, method="exact").low
+    assert least_held(39, 510) == pytest.approx(expected)
+    assert least_held(39, 510) >= 0.9 > least_held(40, 510)
+    assert least_held(16, 240) >= 0.9 > least_held(17, 240)
+
+
+@pytest.mark.parametrize(("runs", "delta", "tasks"), [(30, 0.1, 17), (30, 0.1, 1), (5, 0.5, 3), (400, 0.01, 40)])
+def test_refutation_is_by_the_binomial_tail(runs: int, delta: float, tasks: int) -> None:
+    k = most_violated(runs, delta, tasks)
+    tail = [float(scipy.stats.binom.sf(j - 1, runs, delta)) for j in range(runs + 1)]
+    assert tail[k] >= SIGNIFICANCE / tasks
+    assert k == runs or tail[k + 1] < SIGNIFICANCE / tasks
+
+
+def test_what_refutes_and_what_confirms() -> None:
+    assert most_violated(30, 0.1, 17) == 8, "nine of thirty refute on one of 17 tasks"
+    assert [most_confirmed(n, 0.1) for n in (510, 240, 30, 29, 28, 0)] == [39, 16, 0, 0, -1, -1]
+
+
+# ---- the files of audits: written whole, read back, and left out with a warning where they cannot be read ----
+
+
+KEPT_FACTS = AuditFacts(
+    width="theory", no_guarantee="", delta=0.1, no_band="", no_sketch="", points=2, on_box=False, sampled=2, differs=""
+)
+
+
+def audit(key: str = "a" * 32) -> RunAudit:
+    return RunAudit(key, KEPT_FACTS, pd.DataFrame({"t": [1, 5], "required_scaling": [0.5, np.nan]}))
+
+
+def test_audits_are_kept_beside_the_results_and_read_back(tmp_path: Path) -> None:
+    files = AuditStore(tmp_path)
+    assert files.keys() == set()
+    assert files.read(["b" * 32]) == {}
+    path = files.write(audit())
+    assert path.parent == tmp_path / "audit"
+    assert files.keys() == {"a" * 32}
+    found = files.read(["a" * 32, "b" * 32])["a" * 32]
+    assert found.facts == audit().facts
+    pd.testing.assert_frame_equal(found.checkpoints, audit().checkpoints)
+    assert [p.name for p in path.parent.iterdir()] == [path.name], "no temporary file is left"
+
+
+def test_a_damaged_or_foreign_audit_counts_as_none_and_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = AuditStore(tmp_path)
+    good = files.write(audit())
+    files.path("b" * 32).write_bytes(good.read_bytes())
+    files.path("c" * 32).write_bytes(good.read_bytes()[:100])
+    pd.DataFrame({"t": [1]}).to_parquet(files.path("d" * 32))
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert files.read([letter * 32 for letter in "abcd"]).keys() == {"a" * 32}
+    assert len(caplog.messages) == 3
+    assert all("was damaged and is set aside (" in message for message in caplog.messages)
+    assert all(message.endswith("gpbandit audit makes it again") for message in caplog.messages)
+    assert files.keys() == {"a" * 32}, "which `gpbandit audit` then finds missing"
+    assert len(list(tmp_path.rglob("*.damaged"))) == 3
+
+
+def test_an_audit_of_a_newer_schema_is_left_where_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    files = AuditStore(tmp_path)
+    path = files.write(audit())
+    metadata = json.dumps({"schema": 99, "key": "a" * 32}).encode()
+    write_table(path, pa.table({"t": [1]}).replace_schema_metadata({b"gpbandit-audit": metadata}))
+    with caplog.at_level(logging.WARNING, "gpbandit"):
+        assert files.read(["a" * 32]) == {}
+    assert "is left as it is: its schema is newer, upgrade gpbandit-envs" in caplog.text
+    assert path.exists()

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
 import time
 import warnings
 from dataclasses import replace
@@ -18,7 +21,9 @@ import agents.core.registry
 import leaderboards
 from agents import Feedback, Pending
 from agents.core.protocol import Need
+from gpbandit_envs import from_function
 from gpbandit_envs.problem import Certificate, Problem
+from leaderboards.play.processor import portable_environment
 from leaderboards.play.record import TRACE_COLUMNS, InstanceData
 from leaderboards.play.run import NO_REGRET, run_spec
 from leaderboards.play.spec import LONGEST_NAME, Ref, RunSpec
@@ -623,3 +628,100 @@ def test_a_certificate_of_no_numbers_is_the_environments_fault() -> None:
     env = Plain()
     env.certificate = Certificate(optimum=float("inf"), optimal_action=0)
     assert play(Counter(), env).reason == "environment: optimum: expected a finite number up to 1e+50 in size, got inf"
+
+
+# ---- regrets that contradict the optimum or the means that an environment states ----
+
+
+class Stated(gym.Env[Any, Any]):
+    """Five arms; `optimum` and the regret of a step are what a test says, a function of step and arm."""
+
+    def __init__(self, optimum: float = 4.0, drift: float = 0.0, changes: bool = False, single: bool = False) -> None:
+        self.observation_space, self.action_space = gym.spaces.Discrete(1), gym.spaces.Discrete(5)
+        self.problem = Problem(name="stated", dim=1, arms=np.linspace(0, 1, 5)[:, None], knowledge="learned")
+        self.optimum, self.drift, self.regret_changes, self.single = optimum, drift, changes, single
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.t = 0
+        return 0, {}
+
+    def mean(self, actions: Any) -> Any:
+        return np.asarray(actions) - self.drift * self.t * (np.asarray(actions) == 4)
+
+    def regret(self, actions: Any) -> Any:
+        return self.mean(np.arange(5)).max() - self.mean(actions)
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        mean, best = float(self.mean(action)), float(self.mean(np.arange(5)).max()) if self.drift else self.optimum
+        self.t += 1
+        regret = float(np.float32(best - mean)) if self.single else best - mean
+        return 0, mean, False, False, {"cost": 1.0, "oracle": {"mean": mean, "regret": regret}}
+
+
+def played(**settings: Any) -> Any:
+    return leaderboards.run(Stated(**settings), "Uniform", horizon=20)
+
+
+def crashed(**settings: Any) -> str:
+    with pytest.warns(UserWarning, match="run crashed after"):
+        found = played(**settings)
+    assert found.status == "crashed"
+    return str(found.reason)
+
+
+def test_an_optimum_below_a_mean_is_the_environments_fault() -> None:
+    assert played().status == "done"
+    assert played(optimum=4.5).status == "done"  # nothing contradicts it
+    reason = crashed(optimum=2.0)
+    assert "environment: step: expected a regret of at least 0, got -" in reason
+    assert "its mean is larger than the optimum that is stated, 2" in reason
+
+
+def test_means_that_change_are_said_to_change() -> None:
+    assert played(drift=0.5, changes=True).status == "done"
+    reason = crashed(drift=0.5)
+    assert "by optimum and mean after reset, got" in reason
+    assert "regret_changes = True" in reason
+
+
+def test_single_precision_is_no_contradiction() -> None:
+    assert played(optimum=4 + 1 / 3, single=True).status == "done"
+
+
+def test_a_function_that_exceeds_its_optimum() -> None:
+    def own(optimum: float) -> Any:
+        env = from_function(lambda x: -((x[0] - 3) ** 2), [(0, 10)], noise_std=0.1, name="g3", optimum=optimum)
+        return leaderboards.run(env, "Random", horizon=60)
+
+    assert own(0.0).status == "done"
+    with pytest.warns(UserWarning, match="environment: step: expected a regret of at least 0, got"):
+        own(-3.0)
+
+
+# ---- processes that compute as every x86-64-v3 processor can get the same bits whatever this one has ----
+
+
+TORCH = """
+import hashlib, torch
+x = torch.linspace(0, 3, 37 * 6, dtype=torch.float64).sin().reshape(37, 6)
+k = torch.exp(-torch.cdist(x, x) ** 2) + 1e-4 * torch.eye(37, dtype=torch.float64)
+parts = x @ x.T, torch.linalg.cholesky(k), torch.linalg.eigvalsh(k), torch.exp(x), torch.erf(x)
+print(*(hashlib.sha256(part.contiguous().numpy().tobytes()).hexdigest() for part in parts))
+"""
+
+
+@pytest.mark.skipif(not portable_environment(), reason="needs an x86-64 processor with AVX2 and FMA")
+def test_torch_computes_alike_whatever_instructions_its_mkl_may_use() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    if not torch.backends.mkl.is_available():
+        pytest.skip("this PyTorch was built without MKL")
+
+    def bits(allowed: str) -> str:
+        environment = os.environ | portable_environment() | {"MKL_ENABLE_INSTRUCTIONS": allowed, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", TORCH], env=environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    assert bits("SSE4_2") == bits("AVX2")

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,27 @@ import pytest
 
 import agents
 import leaderboards
+from benchmarks.optima import suite_optima
+from gpbandit_envs.functions import maximum, optima
+from gpbandit_envs.functions.gp_draws import GPSampleBox
+from gpbandit_envs.functions.rkhs import RKHSBox
+from gpbandit_envs.gp import Matern
 from leaderboards.api.results import Results
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.publish import boards
-from leaderboards.publish.boards import Board, board, board_of, note_board, open_results, pack_board, rivals_of
+from leaderboards.publish.boards import (
+    Board,
+    board,
+    board_names,
+    board_of,
+    note_board,
+    open_results,
+    pack_board,
+    rivals_of,
+)
 from leaderboards.publish.check import renew
+from leaderboards.publish.labels import fault, looks_like
 from leaderboards.publish.make import play_board, write_board
 from leaderboards.score.scores import kept_scores
 from leaderboards.score.summary import score_table, summarise
@@ -27,6 +43,7 @@ from leaderboards.store.kept import KEPT, keep, kept_times, trace_digest
 from leaderboards.store.provenance import MANIFEST
 from leaderboards.store.store import Store
 from leaderboards.store.union import noted
+from leaderboards.text import visible
 from leaderboards.verify.fingerprint import _read, fingerprint, imported_files
 from tests.leaderboards.folders import record
 from tests.leaderboards.publish.boards import HORIZON, REPETITIONS, file_of, small_suite
@@ -363,3 +380,164 @@ def test_boards_of_the_package_are_small() -> None:
     assert whole
     for name in whole:
         assert sum(path.stat().st_size for path in boards.board_folder(name).rglob("*.*")) <= LARGEST_BOARD
+
+
+# ---- what is declared of rows: what their settings were tuned on ----
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("name", ["core-v2", "boxes-v2"])
+def test_every_row_of_the_newest_boards_declares_what_it_was_tuned_on(name: str) -> None:
+    declared = {entry.ref.label: entry.tuned for entry in load_suite(name).agents}
+    assert all(declared.values())
+    assert {entry.ref.label: entry.tuned for entry in board(name).suite().agents} == declared
+
+
+# ---- labels of rows: one way to write each, and none that is taken for another's ----
+
+
+ON_BOARD = ["MAP-BUCB", "GP-EI", "GP-UCB, width 2", "Uniform"]
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("МAP-BUCB", r"expected letters of one script in each word, got CYRILLIC and LATIN in '\u041cAP-BUCB'"),
+        ("GP-EI ", "expected a label without blanks at its ends"),
+        (" GP-EI", "expected a label without blanks at its ends"),
+        ("GP  EI", "expected a label without blanks at its ends"),
+        ("GP\u00a0EI", r"expected a label in its normal form (NFKC), got 'GP\xa0EI'"),
+        ("GP\u2010EI", "expected letters, digits and plain punctuation"),
+        ("GP\u2212EI", "expected letters, digits and plain punctuation"),
+        ("GP\u3164EI", "expected a label in its normal form"),
+        ("GP\u1160EI", "expected letters, digits and plain punctuation"),
+        ("GP\u2800EI", "expected letters, digits and plain punctuation"),
+        ("GP\u200bEI", "expected letters, digits and plain punctuation"),
+        ("GP\u202eEI", "expected letters, digits and plain punctuation"),
+        ("\uff27\uff30-EI", "expected a label in its normal form"),
+        ("\U0001d40cine", "expected a label in its normal form"),
+        ("Mine ✓", "expected letters, digits and plain punctuation"),
+        ("Mine\nOther", "expected letters, digits and plain punctuation"),
+        ("\ua4df\ua4ee\ua4d1", "expected letters of Latin, Greek, Cyrillic, Chinese, Japanese or Korean"),  # Lisu
+        ("\u13b7\u13aa\u13e2", "expected letters of Latin, Greek"),  # Cherokee
+        ("\u1d0d\u1d00\u1d18", "expected letters of Latin, Greek"),  # small capitals
+        (
+            "\u05d0\u05d1 12 (3)",
+            "expected letters of Latin, Greek",
+        ),  # from right to left: digits and signs change places
+        ("GP\u034fEI", "expected letters, digits and plain punctuation"),  # a joiner, drawn as nothing
+        ("GP-E\u0337I", "expected letters, digits and plain punctuation"),  # a stroke through the letter before
+        ("GP-EI" + "\u0e49" * 9, "expected letters, digits and plain punctuation"),  # a tower of marks
+        ("GP\ufe0fEI", "expected letters, digits and plain punctuation"),  # a variation selector
+        ("MAP-BUCB (verified)", "expected a label without 'verified', which is for boards to say"),
+        ("Mine, Verified!", "expected a label without 'verified'"),
+        ("", "expected a label without blanks"),
+    ],
+)
+def test_a_label_has_one_form(label: str, message: str) -> None:
+    assert message in str(fault(label))
+
+
+@pytest.mark.parametrize("label", ["Greedy", "every 3rd", "Grüßi, α = 0.5", "灰色 ベイズ", "ВОРЕ 2", "a|b_c (x)"])
+def test_honest_labels_are_taken(label: str) -> None:
+    assert fault(label) is None
+    assert looks_like(label, ON_BOARD) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "other"),
+    [
+        ("МАР-ВUСВ", "MAP-BUCB"),
+        ("map bucb", "MAP-BUCB"),
+        ("GP-E1", "GP-EI"),
+        ("GP-El", "GP-EI"),
+        ("Un\u0131form", "Uniform"),
+        ("\u039c\u0391\u03a1-\u0392UC\u0392", "MAP-BUCB"),
+        ("Unif0rrn", "Uniform"),
+    ],
+)
+def test_a_label_is_not_taken_for_another(label: str, other: str) -> None:
+    assert looks_like(label, ON_BOARD) == other
+    assert looks_like("Unifоrm", ON_BOARD) == "Uniform"
+
+
+def test_the_labels_of_the_boards_are_such() -> None:
+    for name in board_names():
+        labels = sorted({entry.ref.label for entry in board(name).suite().agents})
+        assert not [label for label in labels if fault(label)]
+        assert not [one for one in labels if looks_like(one, [other for other in labels if other != one])]
+
+
+@pytest.mark.parametrize("character", ["\u3164", "\u2800", "\u00a0", "\u1160", "\u200b"])
+def test_what_is_not_seen_is_shown(character: str) -> None:
+    assert visible(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
+
+
+# ---- maxima of drawn functions, which are searched once ----
+
+
+SUITE = parse_suite(
+    {
+        "name": "small",
+        "horizon": 6,
+        "repetitions": 2,
+        "environments": [
+            {"id": "GPBandit/RKHS-v0", "label": "arms", "kwargs": {"n_arms": 20}},
+            {"id": "GPBandit/GPSample-v0", "label": "box", "kwargs": {"n_arms": "box", "dim": 1}},
+        ],
+        "agents": ["Random", "GP-EI"],
+    }
+)
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often a maximum was searched, with nothing remembered before."""
+    counted: list[int] = []
+    search = maximum._search
+
+    def counting(f: maximum.Smooth, dim: int, *rest: Any) -> optima.Found:
+        counted.append(dim)
+        return search(f, dim, *rest)
+
+    monkeypatch.setattr(maximum, "_search", counting)
+    monkeypatch.setattr(optima, "_found", {})
+    return counted
+
+
+@pytest.mark.parametrize("family", [GPSampleBox(Matern(0.3, nu=2.5), 1), RKHSBox(Matern(0.3, nu=2.5), 1, 1.0, 8)])
+def test_the_maximum_of_a_function_is_searched_once(family: GPSampleBox | RKHSBox, searches: list[int]) -> None:
+    first, again, other = (family.draw(np.random.default_rng(seed)).certificate for seed in (0, 0, 1))
+    assert searches == [1, 1]
+    assert again == first
+    assert other != first
+
+
+def test_maxima_are_kept_in_a_file_by_what_the_function_is(tmp_path: Path, searches: list[int]) -> None:
+    found = suite_optima(SUITE)
+    assert len(found) == len(searches) == 2  # one a repetition of the box
+    optima.write(found, tmp_path / "optima.json")
+    assert optima._read(tmp_path / "optima.json") == found
+    sample = GPSampleBox(Matern(0.1, nu=2.5), 1).draw(np.random.default_rng(0)).evaluate
+    key = optima.key_of(sample, 1)
+    assert key is not None
+    assert key != optima.key_of(sample, 2)
+    sample.weights[0] = np.nextafter(sample.weights[0], 2.0)  # type: ignore[attr-defined]
+    assert key != optima.key_of(sample, 1)
+    assert optima.key_of(np.sin) is None
+
+
+def test_boxes_v2_is_searched_already(searches: list[int]) -> None:
+    from leaderboards.play.run import instance_env
+    from leaderboards.play.suite import load_suite
+
+    if not optima._shipped():
+        pytest.skip("no maxima come with the package")
+    spec = next(spec for spec in load_suite("boxes-v2").specs() if spec.env.kwargs.get("dim") == 8)
+    with instance_env(spec) as (env, _):
+        known = env.certificate.optimum
+        assert env.mean(np.array([env.certificate.optimal_action]))[0] == pytest.approx(known, rel=1e-9)
+        best = env.mean(np.random.default_rng(0).random((5_000, 8))).max()
+    assert best <= known
+    if searches:  # a mathematical library that gives other bits
+        pytest.skip("the functions that are drawn here have other bits than those of the file")

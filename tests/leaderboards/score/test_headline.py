@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leaderboards
 from agents.learned.batch_ei import BatchEI
 from gpbandit_envs.channels import as_channel
 from leaderboards.api.results import Results
@@ -16,11 +17,13 @@ from leaderboards.cli.ranking import _score_lines
 from leaderboards.play.measures import IN_UNITS, at_shares
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.run import run
+from leaderboards.play.spec import Ref
 from leaderboards.play.suite import SuiteError, parse_suite
-from leaderboards.score.answer import legend
+from leaderboards.score.answer import leader, legend
 from leaderboards.score.board_scores import run_scores
 from leaderboards.score.factors import factors
-from leaderboards.score.rankings import CRITERIA
+from leaderboards.score.frames import pooled_ranking
+from leaderboards.score.rankings import CRITERIA, task_ranking
 from leaderboards.score.scores import kept_scores, reduce_run
 from leaderboards.score.summary import summarise
 from leaderboards.show import build_page
@@ -28,7 +31,7 @@ from leaderboards.show.overview import overview_page, score_tables
 from leaderboards.show.shared import Site
 from leaderboards.store.kept import keep
 from leaderboards.store.store import Store
-from tests.leaderboards.folders import record
+from tests.leaderboards.folders import folder, record
 
 # `quick` recommends well after a plate, `late` after seven; `late` has less cumulative regret.
 QUICK, LATE = 0.25, 0.5
@@ -141,3 +144,114 @@ def test_batches_by_expected_improvement_repeat_no_arm_and_find_a_better_one() -
     found = run(env, BatchEI(repeats=False), horizon=32, feedback="batch:8").trace
     assert found["action"].is_unique
     assert found["inference_regret"].iloc[-1] < found["regret"].iloc[:8].mean()
+
+
+# ---- what is said on top of a page ----
+
+
+AGENTS = ("A", "B", "C")
+
+
+def said(*means: float, n: int = 12, tasks: int = 2) -> str:
+    """Of agents with these mean scores, whose repetitions differ by a few points."""
+    rng = np.random.default_rng(0)
+    strata = [np.array(means) + rng.normal(0, 1, (n, len(means))) for _ in range(tasks)]
+    agents = AGENTS[: len(means)]
+    return leader(agents, strata, pooled_ranking([-Y for Y in strata], agents, ()))
+
+
+def test_one_leads_by_so_much_and_that_is_so_sure() -> None:
+    text = said(50.0, 90.0, 70.0)
+    assert text.startswith("B leads with a score of 90.")
+    assert " of 100, 19." in text or " of 100, 20." in text
+    assert "more than C." in text
+    assert text.endswith(
+        "Were all agents alike, so clear a difference would be seen by chance at most once in 1,000 times."
+    )
+
+
+def test_several_lead_and_the_first_behind_is_named() -> None:
+    text = said(80.0, 80.0, 20.0)
+    assert "but no test tells it from one other, down to " in text
+    assert "is C. Were all agents alike" in text
+
+
+def test_nobody_leads() -> None:
+    text = said(80.0, 80.0, 80.0)
+    assert text.startswith("No agent leads: ")
+    assert text.endswith("no test tells any other from it. More environments or repetitions may.")
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_of_too_few_repetitions_nothing_is_said_of_sureness(n: int) -> None:
+    text = said(10.0, 90.0, n=n, tasks=1)
+    assert text.startswith("B has the highest score, ")
+    assert text.endswith("There are too few repetitions to tell how sure that is.")
+
+
+def test_one_agent_leads_nobody() -> None:
+    assert said(10.0) == ""
+
+
+# ---- the ranking of anybody's frame: as that of a results folder of the same scores, and what it refuses ----
+
+
+ENVS = [Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0")]
+
+
+def scores_of(directory: Path) -> pd.DataFrame:
+    """The regret ratios that a folder is ranked by, and a column that nobody asked for."""
+    summary = summarise(leaderboards.Store(directory))
+    rows = []
+    for task in summary.tasks:
+        found = task_ranking(summary, task)
+        assert found is not None
+        for (_, repetition), values in zip(found.blocks, found.Y):
+            rows += [(task, name, repetition, value, "note") for name, value in zip(found.agents, values)]
+    return pd.DataFrame(rows, columns=["env", "agent", "repetition", "value", "note"])
+
+
+def test_a_frame_is_ranked_as_the_folder_of_the_same_scores(tmp_path: Path) -> None:
+    folder(tmp_path, ENVS, repetitions=7)
+    frame = scores_of(tmp_path)
+    found, theirs = leaderboards.rank(frame), Results(tmp_path).ranking()
+    ranked = ["rank", "best", "worst", "mean_rank", "low", "high"]
+    pd.testing.assert_frame_equal(found[ranked], theirs[ranked])
+    assert list(found.columns) == [*ranked, *dict.fromkeys(frame["env"])]
+    shuffled = leaderboards.rank(frame.sample(frac=1, random_state=0))
+    pd.testing.assert_frame_equal(shuffled[ranked], found[ranked], check_like=True)
+    mirrored = leaderboards.rank(frame.assign(value=-frame["value"]), larger_is_better=True)
+    pd.testing.assert_frame_equal(mirrored[ranked], found[ranked])
+
+
+def test_an_agent_that_lacks_a_repetition_comes_last_without_a_rank() -> None:
+    rows = [("a", agent, r, float(i + r % 3)) for i, agent in enumerate("xyz") for r in range(6)]
+    frame = pd.DataFrame(rows, columns=["env", "agent", "repetition", "value"])
+    found = leaderboards.rank(frame[~((frame["agent"] == "x") & (frame["repetition"] == 5))])
+    assert found.index.tolist() == ["y", "z", "x"]
+    assert found["rank"].isna().tolist() == [False, False, True]
+    assert found.loc["x", "a"] == pytest.approx(np.mean([0, 1, 2, 0, 1]))
+
+
+def test_few_repetitions_have_means_and_no_ranks() -> None:
+    rows = [("a", agent, r, float(i)) for i, agent in enumerate("xy") for r in range(5)]
+    found = leaderboards.rank(pd.DataFrame(rows, columns=["env", "agent", "repetition", "value"]))
+    assert found["rank"].isna().all()
+    assert found["mean_rank"].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda frame: frame.drop(columns="env"), "frame: expected the columns .*, got none named 'env'"),
+        (lambda frame: frame.assign(value=np.nan), "frame: expected finite values"),
+        (
+            lambda frame: pd.concat([frame, frame]),
+            "frame: expected one score .*, got two of 'x' on 'a' in repetition 0",
+        ),
+    ],
+)
+def test_what_is_no_frame_of_scores_is_refused(change: object, said: str) -> None:
+    frame = pd.DataFrame({"env": ["a", "a"], "agent": ["x", "y"], "repetition": 0, "value": 1.0})
+    with pytest.raises(ValueError, match=said):
+        leaderboards.rank(change(frame))  # type: ignore[operator]

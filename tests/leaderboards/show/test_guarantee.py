@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gpbandit_envs.channels import as_channel
+from gpbandit_envs.problem import KNOWLEDGE_LEVELS
 from leaderboards.audit.report import AuditReport, audit_reports
 from leaderboards.audit.store import audit_runs
+from leaderboards.play.measures import RANKED_BY
+from leaderboards.play.oracle import MEAN_GAP
+from leaderboards.play.spec import Ref
 from leaderboards.play.suite import parse_suite
+from leaderboards.score.board_scores import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
+from leaderboards.show.agent import agent_page
 from leaderboards.show.chart import TaskView
 from leaderboards.show.charts import guarantee_chart
+from leaderboards.show.overview import _card, score_tables
+from leaderboards.show.scores import of_task
+from leaderboards.show.shared import NOT_TOLD, TOLD, Site
 from leaderboards.store.store import Store
 from leaderboards.work.executors import SerialExecutor
 from leaderboards.work.schedule import run_missing
+from tests.browser import PHONE, Open
+from tests.leaderboards.folders import POWERS, record
 
 TASK = "RKHS"
 AGENTS = {
@@ -104,3 +116,139 @@ def test_it_is_a_figure(played: Path, tmp_path: Path) -> None:
     text = files["guarantee.svg"].read_text(encoding="utf-8")
     assert "share of runs whose band held" in text
     assert TASK in text
+
+
+# ---- tables of scores on pages: tabs by criterion and classes of entrants ----
+
+
+TASKS = LEAST_TASKS
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five agents on as many tasks as places on tasks like these need; EpsGreedy recommends the best arm but once."""
+    store = Store(tmp_path_factory.mktemp("scored"))
+    for task in range(TASKS):
+        env = Ref("GPBandit/RKHS-v0", {"dim": 1 + task, "n_arms": 1_000 if task < 3 else 200}, f"task {task}")
+        for agent in map(Ref, POWERS):
+            for repetition in range(6):
+                one = record(env, agent, repetition)
+                if agent.id == "EpsGreedy":
+                    missed = 0.005 if (task, repetition) == (1, 0) else 0.0
+                    one = replace(one, trace=one.trace.assign(inference_regret=missed))
+                store.write(replace(one, facts={"optimum": 1.0, MEAN_GAP: 1.0}))
+    build_page(store.directory, theory=False)
+    return store.directory
+
+
+@pytest.fixture(scope="module")
+def site(scored: Path) -> Site:
+    return Site(summarise(Store(scored)))
+
+
+@pytest.mark.no_cover
+def test_every_criterion_has_a_tab_that_says_what_it_rests_on(site: Site) -> None:
+    (table,) = score_tables(site)
+    assert [tab.by for tab in table.tabs] == list(RANKED_BY)
+    for tab in table.tabs:
+        scores = [row.cells[0].sort for row in tab.rows]
+        assert scores == sorted(scores, reverse=True)
+        assert tab.notes[0].startswith(f"places on tasks like these {TASKS} environments; ")
+        assert any("first" in note for note in tab.notes)
+    by_regret, by_recommendation = table.tabs[0].rows, table.tabs[2].rows
+    assert by_regret[-1].name == "Uniform"
+    assert by_recommendation[0].name == "EpsGreedy"
+    assert by_recommendation[0].cells[0].text == "100.0"
+
+
+def test_agents_are_placed_within_their_classes_too(site: Site) -> None:
+    assert {name: batching(site.summary, name) for name in POWERS} == {
+        "Uniform": SEQUENTIAL,
+        "EpsGreedy": SEQUENTIAL,
+        "GP-UCB": SEQUENTIAL,
+        "BBKB": BATCHES,
+        "GP-AUCB": BATCHES,
+    }
+    (table,) = score_tables(site)
+    assert table.kernels == [TOLD, NOT_TOLD]
+    assert table.batchings == [SEQUENTIAL, BATCHES]
+    rows = {row.name: row for row in table.tabs[0].rows}
+    everybody, told_none, one_at_a_time, both = json.loads(rows["EpsGreedy"].places)
+    assert (everybody, told_none, one_at_a_time, both) == ("4", "1", "2", "1")
+    assert json.loads(rows["GP-UCB"].places)[2:] == ["1", "1"]
+
+
+def test_every_level_of_knowledge_has_its_heading() -> None:
+    assert set(STATED) == set(KNOWLEDGE_LEVELS)
+    assert len(set(STATED.values())) == len(STATED)
+
+
+def test_a_task_has_its_own_places(site: Site) -> None:
+    table = of_task(site, "task 0")
+    assert table is not None
+    assert [tab.by for tab in table.tabs] == list(RANKED_BY)
+    assert table.tabs[0].rows[-1].name == "Uniform"
+    assert table.tabs[0].notes[0] == "6 repetitions of this environment"
+    for task, ends in (("task 0", ""), ("task 1", "99.7 – 100.0")):
+        found = of_task(site, task)
+        assert found is not None
+        first = found.tabs[2].rows[0]
+        assert (first.name, first.cells[0].interval) == ("EpsGreedy", ends)
+
+
+def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path: Path) -> None:
+    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
+    for repetition in range(2):
+        one = replace(record(env, Ref("Uniform"), repetition), facts={"optimum": 1.0, MEAN_GAP: 1.0})
+        for agent in (Ref("Uniform"), Ref("Random")):
+            store.write(replace(one, spec=replace(one.spec, agent=agent)))
+    summary = replace(summarise(store), against="core-v2", rivals=frozenset({"Random"}))
+    (table,) = score_tables(Site(summary))
+    assert [(row.name, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
+
+
+def test_a_tab_is_chosen_for_the_whole_page_and_stands_in_the_address(scored: Path, open_page: Open) -> None:
+    with open_page(scored / "index.html", PHONE) as page:
+        tabs = page.locator("#scores-0 [role=tab]")
+        assert tabs.all_inner_texts() == ["Cumulative regret", "Simple regret", "Inference regret", "Best so far"]
+        tabs.nth(0).focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.textContent") == "Inference regret"
+        assert page.url.endswith("#by=inference_regret")
+        shown = page.locator("#scores-0 .criterion:visible")
+        assert shown.count() == 1
+        assert shown.locator("tbody th.agent").first.inner_text().startswith("EpsGreedy")
+        page.reload()
+        assert page.locator("#scores-0 [role=tab][aria-selected=true]").inner_text() == "Inference regret"
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_a_class_of_entrants_is_placed_among_itself(scored: Path, open_page: Open) -> None:
+    with open_page(scored / "index.html") as page:
+        rows = page.locator("#scores-0-cumulative_regret tbody tr")
+        page.locator("#scores-0 select[name=kernel]").select_option(NOT_TOLD)
+        left = rows.locator("visible=true").all_inner_texts()
+        assert [text.split("\t")[0].split("\n")[0] for text in left] == ["1", "2"]
+        page.locator("#scores-0 select[name=kernel]").select_option("")
+        assert page.locator("#scores-0-cumulative_regret tbody tr:visible").count() == 5
+
+
+def test_rivals_are_in_order_of_their_rank(site: Site) -> None:
+    order = site.best_agents()
+    assert order != list(site.summary.agents)
+    assert [rival.name for rival in agent_page(site, order[1])["rivals"]] == [order[0], *order[2:]]
+
+
+def test_a_card_draws_who_leads_the_reference_and_ones_own(tmp_path: Path) -> None:
+    store, env = Store(tmp_path), Ref("GPBandit/RKHS-v0")
+    widths = [Ref("GP-UCB", {"width": 1.0 + i}, f"width {i}") for i in range(12)]
+    for agent in (Ref("Uniform"), *widths):
+        for repetition in range(2):
+            store.write(record(env, agent, repetition))
+    summary = summarise(store)
+    last = [agent for agent in Site(summary).best_agents("RKHS") if agent != "Uniform"][-1]
+    site = Site(replace(summary, against="core-v2", rivals=frozenset(summary.agents) - {last}))
+    assert last not in site.best_agents("RKHS")[:8]
+    drawn = re.findall(r"<title>([^<]+)</title>", str(_card(site, "RKHS")["drawing"]))
+    assert set(drawn) == {*site.best_agents("RKHS")[:8], "Uniform", last}

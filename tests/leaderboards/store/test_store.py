@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -470,3 +471,23 @@ def test_files_of_a_newer_schema_are_left_where_they_are(store: Store, caplog: p
         assert Store(store.directory).keys() == set()
     assert path.exists()
     assert "schema 99 is newer than this version's 3: upgrade gpbandit-envs" in caplog.text
+
+
+# ---- the lock file of boards pins all that the package needs, by its hash ----
+
+
+ROOT = Path(__file__).resolve().parents[3]
+TEXT = (ROOT / "leaderboards" / "boards.lock").read_text()
+
+
+def test_it_pins_all_that_the_package_needs() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    names = {re.split(r"[>=~<\[]", need)[0] for need in needed}
+    assert names <= set(re.findall(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==", TEXT, re.MULTILINE))
+
+
+def test_it_names_no_index_and_every_hash() -> None:
+    assert "://" not in TEXT
+    assert "index-url" not in TEXT
+    for pin in re.split(r"\n(?=\S)", TEXT.strip()):
+        assert "--hash=sha256:" in pin

@@ -15,6 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from agents import Actions, Capabilities, Feedback, Pending
+from agents.core.finite import FiniteArmAgent
+from agents.exact.gp_ucb import GPUCB
+from agents.exact.thompson import GPTS
+from gpbandit_envs.problem import Problem
 from leaderboards.cli.app import execute
 from leaderboards.play.isolated import Sandbox
 from leaderboards.play.processor import environment_with
@@ -23,7 +28,11 @@ from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.store import origin as origins
 from leaderboards.store import run_file
+from leaderboards.store.intact import StoreError
 from leaderboards.store.store import Store
+from leaderboards.verify.choose import choose, drawn, sample
+from leaderboards.verify.fingerprint import imported_files
+from leaderboards.verify.likeness import likened
 from leaderboards.verify.recompute import RECOMPUTED, recompute
 from leaderboards.verify.verify import (
     FEWEST,
@@ -38,6 +47,8 @@ from leaderboards.verify.verify import (
     verify,
 )
 from leaderboards.work.executors import SerialExecutor
+from leaderboards.work.schedule import run_missing
+from tests.leaderboards.folders import folder
 from tests.portable import environment, fits
 
 ARMS = Ref("GPBandit/RKHS-v0", {"n_arms": 20})
@@ -380,3 +391,164 @@ def test_numbers_within_the_tolerance_agree_on_another_machine_alone(records: li
     (found,) = verdicts_on(written(tmp_path / "s", records[:1], rounded), tmp_path / "once more")
     assert found.level == "disagrees"
     assert "agree" not in found.text
+
+
+# ---- which files an agent is made of, whatever stands in them ----
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        b"print 'of Python 2'\n",
+        b"# -*- coding: latin-1 -*-\n# Schr\xf6dinger\nimport helper\n",
+        b"# Schr\xf6dinger\n",
+        b"# -*- coding: none -*-\n",
+        b"x = 1\0\n",
+        b"\xef\xbb\xbfimport helper\n",
+        b"x = " + b"-" * 100_000 + b"1\n",
+    ],
+    ids=["python-2", "latin-1", "no-utf-8", "no-coding", "nul", "mark", "deep"],
+)
+@pytest.mark.parametrize("package", [False, True])
+def test_a_file_beside_an_agent_may_be_no_source(other: bytes, package: bool, tmp_path: Path) -> None:
+    agent, helper = tmp_path / "agent.py", tmp_path / "helper.py"
+    agent.write_text("from other import x\n")
+    helper.write_text("")
+    beside = tmp_path / "other" / "__init__.py" if package else tmp_path / "other.py"
+    beside.parent.mkdir(exist_ok=True)
+    beside.write_bytes(other)
+    assert imported_files(agent, tmp_path) == sorted([agent, beside, *[helper] * (b"import" in other)])
+
+
+# ---- which runs of a folder are played again: by row, and as a sample that follows from a text ----
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    crashed = {("GPSample", "GP-UCB"): ("crashed", "agent: ValueError: x", None)}
+    return folder(tmp_path, agents=[Ref("Uniform"), Ref("GP-UCB")], repetitions=3, failures=crashed)  # type: ignore[arg-type]
+
+
+def test_rows_are_agents_on_environments_or_beginnings_of_keys(store: Store) -> None:
+    def named(*rows: str) -> list[tuple[str, str]]:
+        return [(store.spec(key).agent.label, store.spec(key).env.label) for key in choose(store, rows)]
+
+    assert len(choose(store)) == 9, "three of the runs crashed"
+    assert set(named("GP-UCB")) == {("GP-UCB", "RKHS")}
+    assert set(named("Uniform")) == {("Uniform", "RKHS"), ("Uniform", "GPSample")}
+    assert named("Uniform@RKHS") == named("Uniform@RKHS", "Uniform@RKHS") == [("Uniform", "RKHS")] * 3
+    key = choose(store)[4]
+    assert choose(store, [key[:10]]) == [key]
+    for nothing in ("Nobody", "GP-UCB@GPSample", "Uniform@Branin"):
+        with pytest.raises(ValueError, match=f"row: no run that is done is named '{nothing}'; agents are GP-UCB, Uni"):
+            choose(store, [nothing])
+
+
+def test_a_row_may_have_an_at_sign_in_its_label(tmp_path: Path) -> None:
+    labels = ["UCB", "UCB@RKHS", "UCB @ 2"]
+    agents = [Ref("GP-UCB", {"width": float(width)}, label) for width, label in enumerate(labels, 1)]
+    store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=1)
+    named = {row: [store.spec(key).agent.label for key in choose(store, [row])] for row in ("UCB @ 2", "UCB @ 2@RKHS")}
+    assert set(map(tuple, named.values())) == {("UCB @ 2",)}
+    assert sorted(store.spec(key).agent.label for key in choose(store, ["UCB@RKHS"])) == ["UCB", "UCB@RKHS"]
+
+
+def test_a_folder_without_a_done_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no run that is done"):
+        choose(Store(tmp_path))
+
+
+def test_a_sample_is_even_or_follows_from_a_text() -> None:
+    keys = [f"{i:04x}" for i in range(100)]
+    assert drawn(keys, None) == drawn(keys, 100) == drawn(keys, 101, "a") == keys
+    assert drawn(keys, 3) == [keys[0], keys[50], keys[99]]
+    for n in (1, 7, 99):
+        chosen = drawn(keys, n, "a")
+        assert len(set(chosen)) == n
+        assert chosen == drawn(keys, n, "a") == drawn(keys[::-1], n, "a")
+        assert set(chosen) <= set(drawn(keys, n + 1, "a"))
+    assert drawn(keys, 7, "a") != drawn(keys, 7, "b")
+    assert len(sample(keys, "a")) == 1
+    with pytest.raises(ValueError, match="sample: expected at least 1, got 0"):
+        drawn(keys, 0)
+    with pytest.raises(ValueError, match=r"share: expected a number above 0 and at most 1, got 1\.5"):
+        sample(keys, "a", 1.5)
+
+
+# ---- copies that go their own way are named by their choices; other rules, and other settings, are not ----
+
+
+ENV = Ref("GPBandit/RKHS-v0", {"n_arms": 60, "dim": 2})
+WIDTH_2 = Ref("GP-UCB", {"width": 2.0}, "GP-UCB, width 2")
+BOARD = (WIDTH_2, Ref("GP-EI"), Ref("GP-TS"), Ref("EpsGreedy"), Ref("BPE"))
+
+
+class Shuffled(GPUCB):
+    """GP-UCB that begins with five arms that it draws, and draws another arm now and then."""
+
+    def reset(self, problem: Problem, rng: np.random.Generator) -> None:
+        super().reset(problem, rng)
+        self.rng, self.chosen = rng, 0
+
+    def observe(self, feedback: Feedback) -> None:
+        super().observe(feedback)
+        self.chosen += len(feedback)
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if self.chosen < 5 or self.rng.random() < 0.05:
+            return self.rng.integers(self.problem.n_arms, size=1)
+        return super().select(n, pending)
+
+
+class Draws(GPTS):
+    """A copy of a rule that draws, which nobody can tell from another one by its choices."""
+
+
+class Own(FiniteArmAgent):
+    """An honest rule that no board has: it explores at fixed times."""
+
+    capabilities = Capabilities(frozenset({"finite"}))
+
+    def select(self, n: int, pending: Pending) -> Actions:
+        if len(pending):
+            return np.zeros(0, np.int64)
+        return self.uniform(1) if self.n_pulls % 4 == 0 else np.array([self.recommend()])
+
+
+def played(folder: Path, *agents: Ref) -> Store:
+    store = Store(folder)
+    specs = [RunSpec(env=ENV, agent=agent, repetition=r, horizon=60) for agent in agents for r in range(2)]
+    run_missing(specs, store, SerialExecutor())
+    return store
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return played(tmp_path_factory.mktemp("board"), *BOARD)
+
+
+def test_a_copy_that_starts_elsewhere_is_named(board: Store, tmp_path: Path) -> None:
+    copy = Ref(f"{__name__}:Shuffled", {"width": 2.0}, "Mine")
+    mine = played(tmp_path, copy)
+    firsts = [
+        [store.trace(key)["action"][0] for key in sorted(store.done_keys()) if store.spec(key).agent.key == ref.key]
+        for store, ref in ((mine, copy), (board, WIDTH_2))
+    ]
+    assert set(firsts[0]) != set(firsts[1]), "else its first choices would name it"
+    (text,) = likened(mine, board)
+    assert text.startswith("Mine chooses as GP-UCB, width 2 of the board does: given its history, ")
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        Ref(f"{__name__}:Own"),
+        Ref("Uniform"),
+        Ref("GP-UCB", {"width": 1.0}, "GP-UCB, width 1"),
+        Ref("IRGP-UCB"),
+        Ref(f"{__name__}:Draws"),
+    ],
+    ids=lambda ref: ref.label,
+)
+def test_other_rules_are_not_named(honest: Ref, board: Store, tmp_path: Path) -> None:
+    assert likened(played(tmp_path, honest), board) == []
