@@ -116,7 +116,7 @@ test-lowest: $(VENV)/.installed-release
 # Tasks as problems of other libraries, which the extras of the tests leave out: with torch they are some 3 GB.
 test-adapters: $(VENV)/.installed-test
 	$(PIP) --editable '.[botorch,ioh,optunahub]'
-	$(BIN)/python -m pytest tests/envs/test_adapters.py tests/leaderboards/play/test_loops.py
+	$(BIN)/python -m pytest tests/envs/test_adapters.py tests/leaderboards/play/test_run.py
 
 coverage: $(VENV)/.installed-test
 	$(BIN)/python -m coverage report --show-missing --skip-covered

@@ -21,11 +21,11 @@ from threadpoolctl import threadpool_limits
 
 import agents
 from agents import Feedback, Pending
+from benchmarks.published import QR, PublishedSketch, play
 from gpbandit_envs import problem_of
 from gpbandit_envs.gp import SE
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from tests.reference.published import QR, PublishedSketch, play
 
 XI = 0.01
 Published: TypeAlias = Callable[..., PublishedSketch]

@@ -1,5 +1,7 @@
 """A search for violations of what policies state: confidence bands and regret bounds, on problems made to break them.
 
+`python -m benchmarks.bands` prints the tables of `docs/robustness.md`, in about half an hour; tests play a few runs of it.
+
 Kernels are scaled by 1e-3 to 1e3, noise is 1e-3 to 10, the bound on the norm 1e-2 to 1e2, delta 0.1 to 0.5, arms are
 from independent to nearly equal, and the norm of the mean is the bound exactly. A theorem for pulls that are chosen in
 any way by what was seen is given those of an adversary that knows the mean and pulls where the error, or its share of
@@ -16,8 +18,12 @@ row counts the runs in which some mean was outside the band at any time, and tho
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -380,3 +386,41 @@ def count(row: Row, runs: int, claimed_alone: bool = True) -> Count:
         len(bounds),
         sum(bounds),
     )
+
+
+_HEAD = """| policy | pulls | runs | violated | upper limit | delta on average | regret above its bound |
+|---|---|---|---|---|---|---|"""
+_HEAD_OF_CONTROLS = """| policy | pulls | runs | violated | lower limit | delta on average |
+|---|---|---|---|---|---|"""
+
+
+def _line(found: Count, control: bool) -> str:
+    limit = found.lower if control else found.upper
+    cells = [found.row.name, "the adversary's" if found.row.pulls == "worst" else "its own", f"{found.counted:,}"]
+    cells += [f"{found.violated:,}", f"{limit:.1%}", f"{found.delta:.0%}"]
+    if not control:
+        cells.append(f"{found.exceeded} of {found.bounded:,}" if found.bounded else "")
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> int:
+    """Print both tables; 1 if a row that is guaranteed may fail more often than delta."""
+    parser = argparse.ArgumentParser(description="Prints both tables.")
+    parser.add_argument("--runs", type=int, default=1_000, help="runs of a row")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    given = parser.parse_args()
+    started, broken = perf_counter(), 0
+    with ProcessPoolExecutor(given.workers) as pool:
+        print(_HEAD)
+        for found in pool.map(partial(count, runs=given.runs), ROWS):
+            print(_line(found, control=False), flush=True)
+            broken += found.upper > found.delta or (found.bounded > 0 and found.exceeded > found.delta * found.bounded)
+        print(f"\n{_HEAD_OF_CONTROLS}")
+        for found in pool.map(partial(count, runs=given.runs, claimed_alone=False), CONTROLS):
+            print(_line(found, control=True), flush=True)
+    print(f"\n{broken} rows broken; {perf_counter() - started:.0f} s")
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""A few runs of each row of `python -m tests.bands`."""
+"""A few runs of each row of `python -m benchmarks.bands`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from tests.bands.search import CONTROLS, ROWS, Row, case, count
+from benchmarks.bands import CONTROLS, ROWS, Row, case, count
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}, {row.pulls} pulls")
