@@ -1,6 +1,6 @@
 """A search for violations of what policies state: confidence bands and regret bounds, on problems made to break them.
 
-`python -m benchmarks.bands` prints the tables of `docs/robustness.md`, in about half an hour; tests play a few runs of it.
+`python -m benchmarks.bands` prints the tables of `docs/robustness.md`, in half an hour; tests play a few runs of it.
 
 Kernels are scaled by 1e-3 to 1e3, noise is 1e-3 to 10, the bound on the norm 1e-2 to 1e2, delta 0.1 to 0.5, arms are
 from independent to nearly equal, and the norm of the mean is the bound exactly. A theorem for pulls that are chosen in

@@ -1,4 +1,7 @@
-"""The policies against their textbook forms: same seeds, same noise, same arms, batches and dictionaries."""
+"""The policies against their textbook forms: same seeds, same noise, same arms and batches.
+
+Those of BKB and BBKB are in `tests/reference/independent`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import pytest
 import agents
 from agents import Feedback, Pending
 from gpbandit_envs.gp import SE, Kernel, Matern
-from gpbandit_envs.gp.sketch import SketchedArmPosterior
 from gpbandit_envs.problem import Problem
 from tests.agents.play import begun, gram, noisy, play
 from tests.reference import policies
@@ -78,33 +80,6 @@ def test_with_nothing_to_allow_for_it_is_gp_ucb(id: str, kwargs: dict[str, int])
     problem, mean = PROBLEMS[0]
     plain = play(agents.make("GP-UCB"), problem, told(problem, mean), 0)
     assert play(agents.make(id, **kwargs), problem, told(problem, mean), 0) == plain
-
-
-@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
-@pytest.mark.parametrize("c", [1.0, 2.0])
-def test_bbkb(problem: Problem, mean: np.ndarray, c: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = policies.bbkb(*constants(problem), c, 2.0, T, told(problem, mean), np.random.default_rng(3))
-    agent: Any = agents.make("BBKB", width="practical", c=c, draws="pull")
-    drawn: list[list[int]] = []
-    embed = SketchedArmPosterior.embed
-
-    def recording(posterior: SketchedArmPosterior, arms: np.ndarray) -> None:
-        drawn.append(sorted(arms.tolist()))
-        embed(posterior, arms)
-
-    monkeypatch.setattr(SketchedArmPosterior, "embed", recording)
-    assert play(agent, problem, told(problem, mean), 3) == expected.batches
-    assert drawn == expected.dictionaries
-
-
-@pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
-@pytest.mark.parametrize("rule", ["bkb", "global-local"])
-def test_bkb_and_the_local_rule(problem: Problem, mean: np.ndarray, rule: str) -> None:
-    expected = policies.sketched_ucb(
-        *constants(problem), 2.0, T, told(problem, mean), np.random.default_rng(3), rule=rule
-    )
-    agent = agents.make("BKB" if rule == "bkb" else "BBKB-GlobalLocal", width="practical", draws="arm")
-    assert play(agent, problem, told(problem, mean), 3) == expected.batches
 
 
 @pytest.mark.parametrize(("problem", "mean"), WITHOUT_TIES)

@@ -8,7 +8,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from tests.reference.posterior import dense, sketched
+from tests.reference.posterior import dense
 
 Feedback = Callable[[np.ndarray], np.ndarray]
 
@@ -129,109 +129,6 @@ def gp_aucb(
         play.batches.append(batch)
         y = np.append(y, feedback(np.array(batch)))
     return play
-
-
-def bbkb(
-    K: np.ndarray,
-    lam: float,
-    noise_std: float,
-    F: float,
-    delta: float,
-    C: float,
-    qbar: float,
-    T: int,
-    feedback: Feedback,
-    rng: np.random.Generator,
-) -> Play:
-    """BBKB (Algorithm 1) with the practical width; draws as the fast policy does, one uniform number an arm."""
-    x1 = [int(a) for a in rng.integers(len(K), size=1)]  # line 1
-    play, y, log_sum = Play([x1]), feedback(np.array(x1)), 0.0
-    lev = np.diagonal(K) / lam
-    order: list[int] = []
-    while True:
-        batch = play.batches[-1]
-        log_sum += np.log1p(lev[batch]).sum()
-        order += [a for a in sorted(set(batch)) if a not in order]
-        counts = np.array([(play.arms == a).sum() for a in order])
-        p = np.minimum(qbar * lev[order], 1)  # line 13
-        keep = rng.random(len(order)) < 1 - (1 - p) ** counts  # line 14, for all pulls of an arm at once
-        if not keep.any():
-            keep[np.argmax(1 - (1 - p) ** counts)] = True
-        S = np.array(order)[keep]  # line 15
-        play.dictionaries.append(sorted(S.tolist()))
-        if len(play.arms) >= T:
-            return play
-        mean, lev, _ = sketched(K, S, play.arms, y, lam)  # line 18
-        lev = np.maximum(lev, 0)
-        beta = sqrt(lam) * F + noise_std * sqrt(C * log_sum + log(1 / delta))
-        batch, total = [], 1.0
-        while len(play.arms) + len(batch) < T:
-            now = sketched(
-                K, S, np.append(play.arms, batch).astype(np.int64), np.zeros(len(play.arms) + len(batch)), lam
-            )
-            arm = int(np.argmax(mean + beta * np.sqrt(np.maximum(now[1], 0))))  # line 4
-            batch.append(arm)
-            total += lev[arm]
-            if total > C:  # line 5, with lev for its root
-                break
-        play.batches.append(batch)
-        y = np.append(y, feedback(np.array(batch)))
-
-
-def sketched_ucb(
-    K: np.ndarray,
-    lam: float,
-    noise_std: float,
-    F: float,
-    delta: float,
-    C: float,
-    T: int,
-    feedback: Feedback,
-    rng: np.random.Generator,
-    *,
-    rule: str,
-) -> Play:
-    """BKB with the practical width (rule "bkb"), or BBKB with the GlobalLocal rule (Lemma 3), one draw an arm."""
-    x1 = [int(a) for a in rng.integers(len(K), size=1)]
-    play, y, log_sum = Play([x1]), feedback(np.array(x1)), 0.0
-    lev = np.diagonal(K) / lam
-    order: list[int] = []
-    while True:
-        batch = play.batches[-1]
-        log_sum += np.log1p(lev[batch]).sum()
-        order += [a for a in sorted(set(batch)) if a not in order]
-        counts = np.array([(play.arms == a).sum() for a in order])
-        inclusion = counts * 2.0 * lev[order]
-        keep = rng.random(len(order)) < inclusion
-        if not keep.any():
-            keep[np.argmax(inclusion)] = True
-        S = np.array(order)[keep]
-        play.dictionaries.append(sorted(S.tolist()))
-        if len(play.arms) >= T:
-            return play
-        arms = play.arms
-        mean, lev, E = sketched(K, S, arms, y, lam)
-        lev = np.maximum(lev, 0)
-        if rule == "bkb":
-            beta = sqrt(lam) * F + noise_std * sqrt(log(len(arms) + 1) * lev[arms].sum() + log(1 / delta))
-            batch = [int(np.argmax(mean + beta * np.sqrt(lev)))]
-        else:
-            beta = sqrt(lam) * F + noise_std * sqrt(C * log_sum + log(1 / delta))
-            values, vectors = np.linalg.eigh(K[np.ix_(S, S)])
-            ok = values > 1e-13 * len(values) * values.max()
-            Z = (K[:, S] @ vectors[:, ok]) / np.sqrt(values[ok])
-            cov = (K - Z @ Z.T) / lam + E  # eq. 2 at the start of the batch
-            batch = []
-            while len(arms) + len(batch) < T:
-                pulled = np.append(arms, batch).astype(np.int64)
-                now = sketched(K, S, pulled, np.zeros(len(pulled)), lam)[1]
-                batch.append(int(np.argmax(mean + beta * np.sqrt(np.maximum(now, 0)))))
-                local = 1 + (cov[:, batch] ** 2).sum(axis=1) / np.maximum(lev, 1e-300)
-                local[lev * lam <= 1e-12 * K.max()] = 1.0
-                if 1 + lev[batch].sum() > C and local.max() > C:
-                    break
-        play.batches.append(batch)
-        y = np.append(y, feedback(np.array(batch)))
 
 
 def gp_bucb(

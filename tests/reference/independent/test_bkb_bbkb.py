@@ -17,11 +17,16 @@ from gpbandit_envs.problem import Problem
 from tests.reference.independent import dense
 from tests.reference.independent.episodes import Picks, episode
 
-A, XI, DELTA, F, KAPPA2, T = 40, 0.3, 0.1, 2.0, 1.3, 50
-X = np.random.default_rng(0).uniform(size=(A, 2))
-K = KAPPA2 * dense.squared_exponential(X, 0.3)
-MEAN = np.random.default_rng(1).multivariate_normal(np.zeros(A), K, method="eigh")
-PROBLEM = Problem(name="square", dim=2, arms=X, kernel=Scale(SE(0.3), KAPPA2), noise_std=XI, norm_bound=F, horizon=T)
+XI, DELTA, F, KAPPA2, T = 0.3, 0.1, 2.0, 1.3, 50
+
+
+def task(A: int, lengthscale: float) -> tuple[Problem, np.ndarray, np.ndarray]:
+    """A problem with its kernel matrix and its mean."""
+    X = np.random.default_rng(0).uniform(size=(A, 2))
+    K = KAPPA2 * dense.squared_exponential(X, lengthscale)
+    kernel = Scale(SE(lengthscale), KAPPA2)
+    problem = Problem(name="square", dim=2, arms=X, kernel=kernel, noise_std=XI, norm_bound=F, horizon=T)
+    return problem, K, np.random.default_rng(1).multivariate_normal(np.zeros(A), K, method="eigh")
 
 
 def bbkb_radius(scores: np.ndarray, lam: float, C: float) -> float:
@@ -33,6 +38,11 @@ def bbkb_radius(scores: np.ndarray, lam: float, C: float) -> float:
 def bbkb_practical(scores: np.ndarray, lam: float, C: float) -> float:
     """The guide to widths: `sqrt(lam)` times `F + xi / sqrt(lam) sqrt(C~ sum log(1 + lev_fb) + log(1 / delta))`."""
     return sqrt(lam) * F + XI * sqrt(C * float(np.log(1 + scores).sum()) + log(1 / DELTA))
+
+
+def bkb_practical(t: int, scores: np.ndarray, lam: float) -> float:
+    """The same guide: `d_eff` is the sum of the scores, and the logarithm is that of t."""
+    return sqrt(lam) * F + XI * sqrt(log(t) * float(scores.sum()) + log(1 / DELTA))
 
 
 def bkb_radius(t: int, scores: np.ndarray, lam: float) -> float:
@@ -57,22 +67,24 @@ def drift(covariance: np.ndarray, batch: list[int], rule: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("rule", "C", "lam", "qbar", "width"),
-    [  # every pair of values of two of them
-        ("global", 1.0, 1.0, 2.0, "theory"),
-        ("global", 2.0, 1.0, 1e12, "practical"),
-        ("global", 2.0, 0.01, 2.0, "theory"),
-        ("global", 4.0, 0.01, 1e12, "practical"),
-        ("global-local", 1.0, 0.01, 1e12, "practical"),
-        ("global-local", 2.0, 1.0, 2.0, "practical"),
-        ("global-local", 2.0, 0.01, 1e12, "theory"),
-        ("global-local", 4.0, 1.0, 2.0, "theory"),
+    ("rule", "C", "lam", "qbar", "width", "A", "lengthscale"),
+    [  # every pair of values of two of the first five
+        ("global", 1.0, 1.0, 2.0, "theory", 40, 0.3),
+        ("global", 2.0, 1.0, 1e12, "practical", 40, 0.3),
+        ("global", 2.0, 0.01, 2.0, "theory", 40, 0.3),
+        ("global", 4.0, 0.01, 1e12, "practical", 40, 0.3),
+        ("global-local", 1.0, 0.01, 1e12, "practical", 40, 2.0),
+        ("global-local", 2.0, 1.0, 2.0, "practical", 40, 0.3),
+        ("global-local", 2.0, 0.01, 1e12, "theory", 40, 0.3),
+        ("global-local", 4.0, 1.0, 2.0, "theory", 120, 0.12),
+        ("global", 2.0, 0.01, 2.0, "practical", 1, 0.5),
     ],
 )
-def test_bbkb(rule: str, C: float, lam: float, qbar: float, width: str) -> None:
+def test_bbkb(rule: str, C: float, lam: float, qbar: float, width: str, A: int, lengthscale: float) -> None:
+    problem, K, f = task(A, lengthscale)
     radius = bbkb_radius if width == "theory" else bbkb_practical
     agent = make("BBKB", width=width, rule=rule, c=C, lam=lam, qbar=qbar, draws="pull", delta=DELTA)
-    first, *batches = episode(agent, PROBLEM, MEAN, seed=3)
+    first, *batches = episode(agent, problem, f, seed=3)
     assert first.dictionary == []
     arms, rewards = list(first.arms), first.rewards  # line 1: x_1 is drawn uniformly
     assert len(arms) == 1
@@ -97,11 +109,21 @@ def test_bbkb(rule: str, C: float, lam: float, qbar: float, width: str) -> None:
     assert (len(batches) < T - 1) == (C > 1)
 
 
-@pytest.mark.parametrize("qbar", [2.0, 1e12])
-@pytest.mark.parametrize("lam", [1.0, 0.01])
-def test_bkb(lam: float, qbar: float) -> None:
-    agent = make("BKB", width="theory", lam=lam, qbar=qbar, draws="pull", delta=DELTA)
-    first, *batches = episode(agent, PROBLEM, MEAN, seed=4)
+@pytest.mark.parametrize(
+    ("qbar", "lam", "width", "A", "lengthscale"),
+    [
+        (2.0, 1.0, "theory", 40, 0.3),
+        (2.0, 0.01, "practical", 200, 0.05),
+        (1e12, 1.0, "practical", 40, 0.3),
+        (1e12, 0.01, "theory", 40, 0.3),
+        (2.0, 0.01, "practical", 1, 0.5),
+    ],
+)
+def test_bkb(qbar: float, lam: float, width: str, A: int, lengthscale: float) -> None:
+    problem, K, f = task(A, lengthscale)
+    radius = bkb_radius if width == "theory" else bkb_practical
+    agent = make("BKB", width=width, lam=lam, qbar=qbar, draws="pull", delta=DELTA)
+    first, *batches = episode(agent, problem, f, seed=4)
     arms, rewards, picks = list(first.arms), first.rewards, Picks()
     assert len(arms) == 1
     for t, batch in enumerate(batches, start=1):
@@ -109,8 +131,8 @@ def test_bkb(lam: float, qbar: float) -> None:
         scores = posterior.leverage(arms)
         # Algorithm 1 has beta_t after t picks. The agent's t counts the pick to come, as `docs/math/bkb.md` says: a
         # deviation from the paper, and on the safe side.
-        assert batch.width * sqrt(lam) == pytest.approx(bkb_radius(t + 1, scores[arms], lam), rel=1e-9)
-        assert batch.width * sqrt(lam) > bkb_radius(t, scores[arms], lam)
+        assert batch.width * sqrt(lam) == pytest.approx(radius(t + 1, scores[arms], lam), rel=1e-9)
+        assert batch.width * sqrt(lam) > radius(t, scores[arms], lam)
         (arm,) = batch.arms
         picks.check(arm, posterior.mean(arms, rewards) + batch.width * sqrt(lam) * np.sqrt(scores))
         arms.append(arm)
