@@ -214,9 +214,9 @@ def test_a_single_observation_is_predicted_by_the_prior() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((np.zeros((0, 1)), np.zeros(0), 1.0), r"INPUTS, y: expected shapes \(n, d\) and \(n,\) with n >= 1"),
-        ((np.zeros((2, 1)), np.zeros(3), 1.0), r"INPUTS, y: expected shapes .* got \(2, 1\) and \(3,\)"),
-        ((np.array([[0.0], [np.nan]]), np.zeros(2), 1.0), "INPUTS: expected finite numbers"),
+        ((np.zeros((0, 1)), np.zeros(0), 1.0), r"X, y: expected shapes \(n, d\) and \(n,\) with n >= 1"),
+        ((np.zeros((2, 1)), np.zeros(3), 1.0), r"X, y: expected shapes .* got \(2, 1\) and \(3,\)"),
+        ((np.array([[0.0], [np.nan]]), np.zeros(2), 1.0), "X: expected finite numbers"),
         ((np.zeros((2, 1)), np.array([0.0, np.inf]), 1.0), "y: expected finite numbers"),
         ((np.zeros((2, 1)), np.zeros(2), 0.0), "lam: expected a finite number > 0, got 0.0"),
     ],
