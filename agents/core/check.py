@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from gpbandit_envs.channels import Channel
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import Problem
 
+_SLOW_SECONDS, _LEAST_HORIZON = 30.0, 10  # ten evaluations are enough for all clauses to see something
 _DELAY, _BATCH = 3, 3
 _SHARE = 0.4
 _SEVERAL, _BOX = "twelve arms", "box"
@@ -56,7 +58,8 @@ def check_agent(
         agent: A class without required arguments, a function that builds the agent, an agent, an id such as `"GP-UCB"`,
             or `"module:Class"`.
         horizon: Evaluations to play on each problem.
-        show: Takes a line for each problem as soon as it is passed, and one at the end; None for no such lines.
+        show: Takes a line for each problem as soon as it is passed, one at the end, and once 30 s are over how to
+            shorten the check; None for no such lines.
 
     Raises:
         AgentCheckError: at the first broken clause.
@@ -69,6 +72,7 @@ def check_agent(
             f"capabilities: expected a Capabilities as an attribute of the class, got none on {type(make()).__name__}"
         )
     problems = [replace(problem, horizon=horizon) for problem in _problems(make().capabilities.domains)]
+    begun, shorter = time.monotonic(), max(_LEAST_HORIZON, horizon // 4)
     for problem in problems:
         passed = ["actions", "recommendations", "determinism", "resumption", "order", "failures"]
         reference = _check_seeds(make, problem)
@@ -98,6 +102,9 @@ def check_agent(
                     )
             _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
         show(f"{problem.name}: {', '.join(passed)}")
+        if time.monotonic() - begun >= _SLOW_SECONDS and shorter < horizon:
+            show(f"{_SLOW_SECONDS:.0f} s are over; horizon={shorter} plays fewer evaluations, and checks the same clauses")
+            shorter = horizon
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
 
 

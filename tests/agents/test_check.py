@@ -13,6 +13,7 @@ import pytest
 import agents
 import gpbandit_envs  # noqa: F401  registers the ids
 from agents import Actions, AgentCheckError, Capabilities, Feedback, Pending
+from agents.core import check
 from agents.core.finite import FiniteArmAgent
 from agents.core.space import BoxAgent
 from gpbandit_envs.gp import SE
@@ -443,3 +444,14 @@ def test_classes_that_cannot_be_built_or_found_are_named() -> None:
     with pytest.raises(ValueError, match=r"^agent: module '.*' has no attribute 'Nope'"):
         agents.check_agent(f"{__name__}:Nope", show=None)
     agents.check_agent(lambda: NeedsArgument(eps=0.1), horizon=4, show=None)
+
+
+def test_a_slow_check_says_once_how_to_shorten_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "_SLOW_SECONDS", 0.0)
+    lines: list[str] = []
+    agents.check_agent(Spread, show=lines.append)
+    assert lines[1] == "0 s are over; horizon=10 plays fewer evaluations, and checks the same clauses"
+    assert sum("horizon=" in line for line in lines) == 1
+    short: list[str] = []
+    agents.check_agent(Spread, horizon=10, show=short.append)
+    assert not any("horizon=" in line for line in short)
