@@ -72,7 +72,7 @@ def check_agent(
             f"capabilities: expected a Capabilities as an attribute of the class, got none on {type(make()).__name__}"
         )
     problems = [replace(problem, horizon=horizon) for problem in _problems(make().capabilities.domains)]
-    begun, shorter = time.monotonic(), max(_LEAST_HORIZON, horizon // 4)
+    hint = _Hint(horizon, show)
     for problem in problems:
         passed = ["actions", "recommendations", "determinism", "resumption", "order", "failures"]
         reference = _check_seeds(make, problem)
@@ -102,10 +102,22 @@ def check_agent(
                     )
             _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
         show(f"{problem.name}: {', '.join(passed)}")
-        if time.monotonic() - begun >= _SLOW_SECONDS and shorter < horizon:
-            show(f"{_SLOW_SECONDS:.0f} s are over; horizon={shorter} plays fewer evaluations, and checks the same clauses")
-            shorter = horizon
+        hint.say_once()
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
+
+
+class _Hint:
+    """Says once how to shorten a check that is slow."""
+
+    def __init__(self, horizon: int, show: Callable[[str], object]) -> None:
+        self.begun, self.shorter, self.show = time.monotonic(), max(_LEAST_HORIZON, horizon // 4), show
+        self.said = self.shorter >= horizon
+
+    def say_once(self) -> None:
+        if not self.said and time.monotonic() - self.begun >= _SLOW_SECONDS:
+            fewer = f"horizon={self.shorter} plays fewer evaluations, and checks the same clauses"
+            self.show(f"{_SLOW_SECONDS:.0f} s are over; {fewer}")
+            self.said = True
 
 
 def _maker(agent: Callable[[], Agent] | Agent | str) -> Callable[[], Agent]:
