@@ -24,7 +24,6 @@ from gpbandit_envs.gp.arm_posterior import ArmPosterior, LookAhead
 from gpbandit_envs.gp.exact import ExactPosterior
 
 _TOP, _FEW = 3, 32
-_RUNS = 256  # of the best three arms, before they are looked at from outside
 _MANY = 2**11  # candidates that have candidates in turn
 _MOST = 2**17  # candidates: 1 MB for each arm of a dictionary
 _REPEATS = 8  # 4 to 16 take the same time
@@ -68,16 +67,6 @@ class Batch(ABC):
     @abstractmethod
     def take(self, count: int) -> None:
         """Pick the arm last proposed `count` times, at most as many as were proposed."""
-
-    def take_below(self, total: float, threshold: float, limit: int) -> float:
-        """Pick on while `total`, to which each pick adds its leverage score, stays at most `threshold`.
-
-        At most `limit` arms, and fewer, or none, where the next one takes more than a few steps to find.
-
-        Returns:
-            The new total.
-        """
-        return total
 
 
 class RowBatch(Batch):
@@ -123,14 +112,6 @@ class RowBatch(Batch):
         if self._lazy is not None:
             self._lazy.take(count)
 
-    def take_below(self, total: float, threshold: float, limit: int) -> float:
-        if self._lazy is None:
-            return total
-        known = len(self._lazy.picks)
-        total = self._lazy.take_below(total, threshold, limit)
-        self.picks += self._lazy.picks[known:]
-        return total
-
 
 class LazyBatch(Batch):
     """Picks on any posterior, exact or sketched, with one noise variance for all arms.
@@ -142,8 +123,7 @@ class LazyBatch(Batch):
 
     Measured with the cases of `benchmarks/bench_policies.py`: updating all arms after every pick takes 19 times as long
     for BBKB on Abalone with T = 10,000 (`bbkb-5`), 70 times for BBKB-GlobalLocal (`local-17.5`), and twice as long with
-    A = 20,640 and T = 2,000 (`bbkb-20640`). Picks between the three best that are taken in one go (`take_below`) let
-    all picks of `bbkb-5` take a third of the time.
+    A = 20,640 and T = 2,000 (`bbkb-20640`).
 
     Args:
         posterior, width, pending: As for `Batch`.
@@ -173,18 +153,6 @@ class LazyBatch(Batch):
         assert self._top is not None
         self.picks += [self._proposed] * count
         self._top.pull(count)
-
-    def take_below(self, total: float, threshold: float, limit: int) -> float:
-        if self._top is None:
-            return total
-        leverage = [float(self.variance[arm]) / self.posterior.lam for arm in self._top.arms]
-        while limit > 0 and self._top.leads:
-            total, picks = self._top.pull_below(leverage, total, threshold, limit)
-            if not picks:
-                break
-            self.picks += picks
-            limit -= len(picks)
-        return total
 
 
 class _Arms:
@@ -287,8 +255,7 @@ def _highest(scores: Float[np.ndarray, " n"], k: int) -> tuple[Int[np.ndarray, "
 class _TopArms:
     """The best three candidates in plain floats: NumPy's overhead on three numbers exceeds the work on them.
 
-    Late batches pull two or three arms thousands of times. Here such a pick costs about a microsecond, and a run of one
-    arm is a single step.
+    Late batches pull two or three arms thousands of times. Here a run of one arm is a single step.
     """
 
     def __init__(
@@ -329,109 +296,34 @@ class _TopArms:
         self.best = self._scores.index(self.highest)
         self.leads = self.highest > self._outside
 
-    def run(self, limit: int) -> int:
-        """How often in a row, from 1 to `limit`, the best surely stays best; never too often."""
-        j, (a, b) = self.best, (score for i, score in enumerate(self._scores) if i != self.best)
-        bound = max(self._outside, a, b)
-        return _run(self._mean[j], self.v[j], self._C[j][j], self._scores[j], bound, self._width, self._lam, limit)
-
     def pull(self, count: int) -> None:
         """Account for `count` pulls of the best."""
-        row = list(self._C[self.best])
-        d = max(row[self.best], 0.0) + self._lam / count
-        for i, c in enumerate(row):
+        v, j = self.v, self.best
+        c0, c1, c2 = self._C[j]
+        d = max(self._C[j][j], 0.0) + self._lam / count
+        for i, (c, row) in enumerate(zip((c0, c1, c2), self._C)):
             scaled = c / d
-            self.v[i] -= c * scaled
-            Ci = self._C[i]
-            for k, ck in enumerate(row):
-                Ci[k] -= scaled * ck
-        self._counts[self.best] += count
+            v[i] -= c * scaled
+            row[0] -= scaled * c0
+            row[1] -= scaled * c1
+            row[2] -= scaled * c2
+        self._counts[j] += count
         self._score()
 
-    def pull_below(self, leverage: list[float], total: float, threshold: float, limit: int) -> tuple[float, list[int]]:
-        """Pull the best again and again while it is certainly the best, as far as `Batch.take_below` says.
+    def run(self, limit: int) -> int:
+        """How often in a row, from 1 to `limit`, the best surely stays best; never too often.
 
-        Args:
-            leverage: What a pull of each of `arms` adds to `total`.
-            total: As for `Batch.take_below`.
-            threshold: Likewise.
-            limit: Likewise.
-
-        Returns:
-            The new total, and the arms in the order of their pulls.
+        While nothing else is pulled the others' scores can only fall, so it does until its score reaches theirs.
         """
-        best, width, lam, outside, C = self.best, self._width, self._lam, self._outside, self._C
-        # In variables of their own: with lists of three a pick takes twice as long.
-        (m0, m1, m2), (v0, v1, v2) = self._mean, self.v
-        c00, c01, c02, c11, c12, c22 = C[0][0], C[0][1], C[0][2], C[1][1], C[1][2], C[2][2]
-        s0 = s1 = s2 = 0.0
-        places: list[int] = []
-        counts: list[int] = []
-        while limit > 0 and len(places) < _RUNS:
-            lev = leverage[best]
-            if total + lev > threshold:
-                break
-            if best == 0:
-                r0, r1, r2, c = c00, c01, c02, c00
-            elif best == 1:
-                r0, r1, r2, c = c01, c11, c12, c11
-            else:
-                r0, r1, r2, c = c02, c12, c22, c22
-            n = 1
-            total += lev
-            if places and best == places[-1]:
-                if best == 0:
-                    most = _run(m0, v0, c, s0, max(outside, s1, s2), width, lam, limit)
-                elif best == 1:
-                    most = _run(m1, v1, c, s1, max(outside, s0, s2), width, lam, limit)
-                else:
-                    most = _run(m2, v2, c, s2, max(outside, s0, s1), width, lam, limit)
-                while n < most and total + lev <= threshold:
-                    total += lev
-                    n += 1
-                counts[-1] += n
-            else:
-                places.append(best)
-                counts.append(n)
-            limit -= n
-            d = (c if c > 0 else 0.0) + lam / n
-            a0, a1, a2 = r0 / d, r1 / d, r2 / d
-            v0 -= r0 * a0
-            v1 -= r1 * a1
-            v2 -= r2 * a2
-            c00 -= a0 * r0
-            c01 -= a0 * r1
-            c02 -= a0 * r2
-            c11 -= a1 * r1
-            c12 -= a1 * r2
-            c22 -= a2 * r2
-            s0 = m0 + width * sqrt(v0) if v0 > 0 else m0
-            s1 = m1 + width * sqrt(v1) if v1 > 0 else m1
-            s2 = m2 + width * sqrt(v2) if v2 > 0 else m2
-            best, highest = (0, s0) if s0 >= s1 else (1, s1)
-            if s2 > highest:
-                best, highest = 2, s2
-            if highest <= outside:
-                break
-        self.v, self._C = [v0, v1, v2], [[c00, c01, c02], [c01, c11, c12], [c02, c12, c22]]
-        for j, n in zip(places, counts):
-            self._counts[j] += n
-        self._score()
-        return total, np.repeat([self.arms[j] for j in places], counts).tolist()
-
-
-def _run(mean: float, v: float, c: float, score: float, bound: float, width: float, lam: float, limit: int) -> int:
-    """How often in a row, from 1 to `limit`, the arm of highest score surely stays best; never too often.
-
-    While nothing else is pulled the others' scores can only fall, so it does until its score reaches theirs.
-    """
-    gap = bound - mean
-    if width == 0 or gap < 0:
-        return limit if score > bound else 1
-    # After n pulls v_j = v - c^2 n / (lam + n c), which stays above g while n (c^2 - c h) < h lam, h = v - g.
-    h = v - (gap / width) ** 2
-    if h <= 0:
-        return 1
-    if c <= h:
-        return limit
-    return min(limit, 1 + int(min(h * lam / (c * (c - h)) * (1 - 1e-9), limit)))
+        j, scores, width, lam = self.best, self._scores, self._width, self._lam
+        bound = max(self._outside, scores[j - 1], scores[j - 2])
+        v, c, gap = self.v[j], self._C[j][j], bound - self._mean[j]
+        if width == 0 or gap < 0:
+            return limit if scores[j] > bound else 1
+        # After n pulls v_j = v - c^2 n / (lam + n c), which stays above g while n (c^2 - c h) < h lam, h = v - g.
+        h = v - (gap / width) ** 2
+        if h <= 0:
+            return 1
+        if c <= h:
+            return limit
+        return min(limit, 1 + int(min(h * lam / (c * (c - h)) * (1 - 1e-9), limit)))

@@ -69,8 +69,6 @@ class BatchOfArms(BatchRule):
             arm, count = batch.propose(left)
             count, closed = self.admit(batch, arm, count)
             batch.take(count)
-            if not closed:
-                self.take_sure(batch, left - count)
         return np.array(batch.picks[known:], np.int64), closed
 
     @abstractmethod
@@ -93,9 +91,6 @@ class BatchOfArms(BatchRule):
 
         `batch` has proposed these picks and not taken them yet.
         """
-
-    def take_sure(self, batch: Batch, limit: int) -> None:
-        """Let `batch` take at most `limit` picks that certainly do not end the batch, where it is quick in that."""
 
 
 @dataclass
@@ -148,9 +143,6 @@ class SumRule(_ThresholdRule):
     def grown(self, total: Number, first: Number, now: Number) -> tuple[Number, Any]:
         total = total + first
         return total, total > self.c
-
-    def take_sure(self, batch: Batch, limit: int) -> None:
-        self.total = batch.take_below(self.total, self.c, limit)
 
     def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(batch.variance[arm]) / batch.posterior.lam

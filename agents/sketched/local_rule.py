@@ -19,7 +19,6 @@ the last picks are decided by the sums of a few arms, added up in full.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -230,15 +229,6 @@ class GlobalLocalRule(SumRule):
         self._new: dict[int, int] = {}
         self._largest, self._since = 1.0, 0.0
         return complete
-
-    def take_sure(self, batch: Batch, limit: int) -> None:
-        known = len(batch.picks)
-        # No sum exceeds the one of the sum rule.
-        before = min(self.total, self._largest + self._since)
-        added = batch.take_below(before, self.c, limit) - before
-        self.total, self._since = self.total + added, self._since + added
-        for arm, count in Counter(batch.picks[known:]).items():
-            self._new[arm] = self._new.get(arm, 0) + count
 
     def admit(self, batch: Batch, arm: int, count: int) -> tuple[int, bool]:
         leverage = float(batch.variance[arm]) / batch.posterior.lam

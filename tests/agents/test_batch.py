@@ -162,52 +162,6 @@ def test_runs_of_one_arm_are_what_single_picks_would_be(
     assert builder.picks[:sure] == picks[:sure]
 
 
-@pytest.mark.slow
-@settings(max_examples=100)
-@given(
-    kind=st.sampled_from(["exact", "sketched"]),
-    seed=st.integers(0, 2**32),
-    n_arms=st.integers(1, 30),
-    lam=st.floats(-5, 1).map(lambda e: 10.0**e),
-    width=st.sampled_from([0.0, 0.1, 2.0, 50.0]),
-    threshold=st.floats(1.0, 40.0),
-    limit=st.integers(0, 300),
-)
-def test_picks_below_a_threshold_are_what_single_picks_would_be(
-    kind: str, seed: int, n_arms: int, lam: float, width: float, threshold: float, limit: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    posterior = posterior_of(kind, rng, n_arms, lam)
-    picks, leads = eager(posterior, width, 250, np.zeros(0, np.int64))
-    sure = next((i for i, lead in enumerate(leads) if lead < 1e-9), len(picks))
-    builder, total = lazy(posterior, width, 5), 1.0
-    expected = total
-    while len(builder.picks) < sure:
-        builder.next()
-        known = len(builder.picks)
-        total = builder.take_below(total, threshold, limit)
-        taken = builder.picks[known:]
-        assert len(taken) <= limit
-        for arm in taken:
-            expected += float(builder.variance[arm]) / lam
-        assert total == expected
-        assert total <= threshold or not taken
-    assert builder.picks[:sure] == picks[:sure]
-
-
-def test_most_picks_of_a_batch_between_three_arms_are_taken_at_once() -> None:
-    posterior = ExactPosterior(SE(0.01), np.linspace(0, 1, 40)[:, None], 1.0)
-    posterior.update(np.array([7, 20]), np.array([1e4, 1e4]), np.array([3e4, 3e4]))
-    builder = LazyBatch(posterior, 1.0)
-    steps, total = 0, 1.0
-    while len(builder.picks) < 2_000:
-        builder.next()
-        total = builder.take_below(total, 2.0, 2_000 - len(builder.picks))
-        steps += 1
-    assert set(builder.picks) == {7, 20}
-    assert steps <= 15
-
-
 def test_a_long_run_takes_few_steps() -> None:
     posterior = ExactPosterior(SE(0.01), np.linspace(0, 1, 40)[:, None], 1.0)
     posterior.update(np.array([7]), np.array([1e4]), np.array([3e4]))
