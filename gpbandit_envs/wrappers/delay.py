@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from gpbandit_envs.arguments import MANY, as_count, as_truth, positive_int
+from gpbandit_envs.arguments import MANY, as_count, positive_int
 from gpbandit_envs.channels import Channel, WorkerQueue, as_channel
 from gpbandit_envs.delays import Delay
 from gpbandit_envs.envs.bandit import BanditEnv
@@ -41,38 +41,32 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
     ## End of the episode
     After the last evaluation nothing is waited for: all open tickets are delivered, `C` a step, before `truncated` is
     True. Such further steps evaluate nothing (`n_evals` is 0) and ignore their action. The return of an episode is
-    then the sum of all feedback. With `drain=False` the episode ends at once and open tickets are lost.
+    then the sum of all feedback.
 
     Args:
         env: A bandit environment, whose feedback comes at once and one by one.
         delay: Number of steps (0 is no delay), or a channel as text or JSON, see `gpbandit_envs.channels`: such as
             `"geometric:5"` or `{"name": "geometric", "mean": 5}`; with workers the next action is due when one is free.
         capacity: Most feedback `C` that one step delivers.
-        drain: Whether open tickets are delivered at the end.
 
     Attributes:
         channel: When feedback arrives.
-        drain: As above.
 
     Raises:
-        TypeError: if `drain` is no truth value, the environment is no bandit of this package, its feedback is delayed
-            already or comes in batches, or its steps offer only some of the arms: the observation of what arrives would
-            take the place of the context.
+        TypeError: if the environment is no bandit of this package, its feedback is delayed already or comes in batches,
+            or its steps offer only some of the arms: the observation of what arrives would take the place of the
+            context.
         ValueError: if `delay` or `capacity` is wrong.
     """
 
     def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        delay: int | str | Mapping[str, Any] | Channel,
-        capacity: int = 64,
-        drain: bool = True,
+        self, env: gym.Env[Any, Any], delay: int | str | Mapping[str, Any] | Channel, capacity: int = 64
     ) -> None:
-        capacity, drain = positive_int("capacity", capacity), as_truth("drain", drain)
+        capacity = positive_int("capacity", capacity)
         if isinstance(delay, (int, np.integer)):
             delay = Channel("delay", (as_count("delay", delay, 0),))
         self.channel = as_channel(delay, "delay")
-        RecordConstructorArgs.__init__(self, delay=self.channel.text, capacity=capacity, drain=drain)
+        RecordConstructorArgs.__init__(self, delay=self.channel.text, capacity=capacity)
         super().__init__(env)
         bandit = env.unwrapped
         if not isinstance(bandit, BanditEnv):
@@ -87,7 +81,6 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         self._bandit = bandit
         self._on_request = self.channel.name == "on_request"
         self._capacity = capacity
-        self.drain = drain
         if self._on_request:
             self.action_space = gym.spaces.Dict(action=env.action_space, flush=gym.spaces.Discrete(2))
         self.observation_space = gym.spaces.Dict(
@@ -139,10 +132,10 @@ class DelayedFeedback(gym.Wrapper[dict[str, Any], Any, Any, Any], RecordConstruc
         self._time = self._queue.clock.now if isinstance(self._queue, WorkerQueue) else float(self._steps)
         self._steps += 1
         over = terminated or truncated
-        while (flush or (over and self.drain)) and (further := self._queue.wait()):
+        while (flush or over) and (further := self._queue.wait()):
             self._arrived += further
         delivered, total = self._deliver()
-        if truncated and self.drain and self._arrived:
+        if truncated and self._arrived:
             truncated, self._draining = False, True
         return delivered, total, terminated, truncated, {**info, "n_evals": 1, "time": self._time}
 

@@ -285,14 +285,11 @@ def inside_feedback(env: Any, feedback: str | None = None) -> tuple[Any, str]:
     name = type(layer).__name__
     if around:
         raise TypeError(f"env: expected nothing around {name}, got {type(around[0]).__name__}; put it inside")
-    if isinstance(layer, DelayedFeedback):
-        if layer.channel.name == "on_request":
-            raise TypeError(
-                "env: in DelayedFeedback(delay='on_request') the action asks for feedback, which no agent does; give "
-                "the environment inside it, whose feedback='on_request' is the default"
-            )
-        if not layer.drain:
-            raise TypeError("env: expected DelayedFeedback(drain=True), which a run does, got drain=False")
+    if isinstance(layer, DelayedFeedback) and layer.channel.name == "on_request":
+        raise TypeError(
+            "env: in DelayedFeedback(delay='on_request') the action asks for feedback, which no agent does; give "
+            "the environment inside it, whose feedback='on_request' is the default"
+        )
     if feedback is not None and as_channel(feedback) != layer.channel:
         raise ValueError(f"feedback: expected {layer.channel.text!r}, as the {name} around env says, got {feedback!r}")
     return layer.env, layer.channel.text

@@ -101,15 +101,6 @@ def test_overflow_is_carried_over_and_the_end_is_drained() -> None:
     assert env.step(0)[3]
 
 
-def test_without_drain_the_rest_is_lost() -> None:
-    env = DelayedFeedback(bandit(), delay=5, drain=False)
-    env.reset(seed=3)
-    for t in range(HORIZON):
-        observation, _, _, truncated, _ = env.step(0)
-        assert truncated == (t == HORIZON - 1)
-    assert observation["pending"][0] == 5
-
-
 def test_on_request() -> None:
     steps = delivered(DelayedFeedback(bandit(), delay="on_request"), flush=lambda t: t in (2, 3, 7))
     expected: list[list[int]] = [[] for _ in range(HORIZON)]
@@ -180,8 +171,6 @@ def test_errors() -> None:
         DelayedFeedback(gym.make("CartPole-v1"), delay=1)
     with pytest.raises(ValueError, match="capacity"):
         DelayedFeedback(bandit(), delay=1, capacity=0)
-    with pytest.raises(TypeError, match="drain"):
-        DelayedFeedback(bandit(), delay=1, drain="false")  # type: ignore[arg-type]
     for delay, error in ((-1, ValueError), ({"name": "workers", "worker": 1}, TypeError), (1.5, TypeError)):
         with pytest.raises(error):
             DelayedFeedback(bandit(), delay)  # type: ignore[arg-type]

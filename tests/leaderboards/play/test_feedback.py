@@ -91,7 +91,6 @@ def test_a_wrapped_environment_is_played_with_the_channel_of_its_wrapper(wrap: A
     ("wrap", "error", "message"),
     [
         (lambda env: DelayedFeedback(env, "on_request"), TypeError, "the action asks for feedback"),
-        (lambda env: DelayedFeedback(env, 3, drain=False), TypeError, r"expected DelayedFeedback\(drain=True\)"),
         (
             lambda env: gym.wrappers.TransformReward(DelayedFeedback(env, 3), lambda reward: reward),
             TypeError,
