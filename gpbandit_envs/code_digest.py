@@ -5,6 +5,7 @@ Of code in no file there is a short hash: what was edited is told from what was 
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import hashlib
 import inspect
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def _inside(thing: Any, state: bool, met: Mapping[int, tuple[int, Any]]) -> Iter
     elif isinstance(thing, staticmethod | classmethod):
         yield thing.__func__
     elif isinstance(thing, property):
-        yield from (thing.fget, thing.fset)
+        yield from (thing.fget, thing.fset, thing.fdel)
     elif isinstance(thing, type):
         for base in thing.__mro__:
             if is_importable(base):
@@ -99,7 +100,8 @@ def _inside(thing: Any, state: bool, met: Mapping[int, tuple[int, Any]]) -> Iter
                 yield from _items(own, state)
     elif isinstance(thing, tuple):
         yield from thing
-    elif callable(getattr(thing, "__wrapped__", None)):  # a cache, whose content is no part of what it does
+    elif callable(getattr(thing, "__wrapped__", None)) and (not state or is_importable(type(thing))):
+        # A cache, whose content is no part of what it does.
         yield thing.__wrapped__
     elif state:
         yield from _state(thing, met)
@@ -127,6 +129,10 @@ def _state(thing: Any, met: Mapping[int, tuple[int, Any]]) -> Iterator[Any]:
     """What a container, an array or an object holds."""
     if isinstance(thing, list):
         yield from thing
+    elif isinstance(thing, memoryview | MappingProxyType):  # which cannot be pickled
+        yield bytes(thing) if isinstance(thing, memoryview) else dict(thing)
+    elif isinstance(thing, np.ma.MaskedArray):
+        yield from (np.asarray(thing.data), np.asarray(thing.mask))
     elif isinstance(thing, set | frozenset):  # in another order in every process
         yield from map(_Word, sorted(_digest(each, True, met) for each in thing))
     elif isinstance(thing, dict):
@@ -140,7 +146,8 @@ def _state(thing: Any, met: Mapping[int, tuple[int, Any]]) -> Iterator[Any]:
     else:
         yield type(thing)
         try:
-            reduced = thing.__reduce_ex__(4)
+            # Some, such as regular expressions, are pickled by a function that their module has registered.
+            reduced = copyreg.dispatch_table.get(type(thing), lambda each: each.__reduce_ex__(4))(thing)
         except Exception:  # such as a lock or an open file: it has no state that could be compared
             return
         parts = (reduced,) if isinstance(reduced, str) else reduced

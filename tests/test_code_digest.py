@@ -77,7 +77,7 @@ def test_closures_partials_methods_and_objects() -> None:
 
 
 VALUES = """
-import enum, functools, pathlib, threading
+import enum, functools, pathlib, re, threading, types
 import numpy as np, pandas as pd
 class Kind(enum.Enum):
     ONE, OTHER = 1, 2
@@ -93,6 +93,9 @@ def cached(held): return functools.lru_cache(lambda x: held)
 def closing(held):
     def f(x): return held
     return f
+class Around:
+    def __init__(self, f, held):
+        self.__wrapped__, self.held = f, held
 class WithProperty:
     @property
     def p(self): return held
@@ -133,6 +136,11 @@ def pairs(m: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
         "paths": (m["pathlib"].Path("a"), m["pathlib"].Path("b")),
         "generators": (np.random.default_rng(1), np.random.default_rng(2)),
         "modules": (np, pd),
+        "masks": (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
+        "regular expressions": (m["re"].compile("a"), m["re"].compile("b")),
+        "views": (memoryview(b"a"), memoryview(b"b")),
+        "mappings that cannot be changed": (m["types"].MappingProxyType({1: 2}), m["types"].MappingProxyType({1: 3})),
+        "objects around a function": (m["Around"](len, 1), m["Around"](len, 2)),
     }
 
 
