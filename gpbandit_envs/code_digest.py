@@ -147,7 +147,8 @@ def _state(thing: Any, met: Mapping[int, tuple[int, Any]]) -> Iterator[Any]:
         yield type(thing)
         try:
             # Some, such as regular expressions, are pickled by a function that their module has registered.
-            reduced = copyreg.dispatch_table.get(type(thing), lambda each: each.__reduce_ex__(4))(thing)
+            registered: Any = copyreg.dispatch_table.get(type(thing))
+            reduced = registered(thing) if registered else thing.__reduce_ex__(4)
         except Exception:  # such as a lock or an open file: it has no state that could be compared
             return
         parts = (reduced,) if isinstance(reduced, str) else reduced

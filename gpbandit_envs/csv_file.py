@@ -18,9 +18,17 @@ _LINES = 20  # of which each has the same marks where columns are separated by t
 def one_header(argument: str, frame: pd.DataFrame) -> None:
     """Raise where the columns of a frame have names of several parts, as of two header rows.
 
+    Warns where the index has a name that no column has, as after `groupby`: it is left out.
+
     Raises:
         ValueError: naming the first.
     """
+    index = [str(name) for name in frame.index.names if name is not None and name not in frame.columns]
+    if index:
+        warnings.warn(
+            f"{argument}: the index, {', '.join(index)}, is no column and is left out; frame.reset_index() makes it one",
+            stacklevel=4,
+        )
     names: list[Any] = list(frame.columns)
     several = [name for name in names if isinstance(name, tuple)]
     if several:

@@ -276,10 +276,12 @@ def _register(name: str, entry_point: Any, settings: dict[str, Any], horizon: in
     gym.register(id, entry_point=entry_point, max_episode_steps=limit, kwargs=settings)
     try:
         return gym.make(id)
-    except BaseException:
+    except BaseException as error:
         del gym.registry[id]
         if before is not None:
             gym.registry[id] = before
+        if isinstance(error, TypeError):  # what Gymnasium adds is of this module alone
+            raise TypeError(str(error).partition(" was raised from the environment creator")[0]) from error
         raise
 
 

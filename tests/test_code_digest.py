@@ -136,7 +136,7 @@ def pairs(m: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
         "paths": (m["pathlib"].Path("a"), m["pathlib"].Path("b")),
         "generators": (np.random.default_rng(1), np.random.default_rng(2)),
         "modules": (np, pd),
-        "masks": (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
+        "masks": (np.ma.array([1, 2], mask=[False, True]), np.ma.array([1, 2], mask=[False, False])),
         "regular expressions": (m["re"].compile("a"), m["re"].compile("b")),
         "views": (memoryview(b"a"), memoryview(b"b")),
         "mappings that cannot be changed": (m["types"].MappingProxyType({1: 2}), m["types"].MappingProxyType({1: 3})),

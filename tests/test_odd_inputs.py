@@ -95,9 +95,47 @@ def test_labels_and_lists_of_numpy_and_pandas(call: Callable[[], Any]) -> None:
     call()
 
 
+EXTENSIONS = [
+    pd.array([1, 2, 3], dtype="Int64"),
+    pd.array(["u", "v", "w"], dtype="string"),
+    pd.Categorical(["u", "v", "w"]),
+    pd.Series([1.5, 2, 3], index=[4, 4, 4]),
+    pd.Index(["u", "v", "w"]),
+]
+
+
+@pytest.mark.parametrize("levels", EXTENSIONS, ids=lambda levels: str(levels.dtype))
+def test_levels_are_what_pandas_holds(levels: Any) -> None:
+    """Among them what `unique` of a column returns."""
+    assert [point["a"] for point in experiment(levels, seed=1).ask(3)] == [
+        point["a"] for point in experiment(list(levels), seed=1).ask(3)
+    ]
+    refused(lambda: experiment(levels[[0, 0]] if not isinstance(levels, pd.Series) else [1, 1]), "different values")
+
+
+def test_an_index_with_a_name_is_left_out_aloud() -> None:
+    grouped = TABLE.assign(c=[1.0, 2, 3, 4]).set_index("b")
+    for argument, call in (
+        ("table", lambda: from_table(grouped, "y", replicates="average")),
+        ("parameters", lambda: Experiment(grouped, "Random")),
+        ("data", lambda: Experiment({"a": (0, 5)}, "Random", data=grouped[["a", "y"]], outcome="y")),
+    ):
+        with pytest.warns(UserWarning, match=f"{argument}: the index, b, is no column and is left out; frame.reset_in"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        (
+            lambda: from_table(TABLE.assign(b=pd.interval_range(0, 4)), "y"),
+            "column 'b' should hold numbers or text, got Interval(0, 1, closed='right') in rows 1, 2, 3, 4 (counted",
+        ),
+        (lambda: from_table(TABLE.assign(b=pd.date_range("2024", periods=4)), "y"), "; of dates give days"),
+        (lambda: from_table(TABLE.assign(b=pd.array([1, 2, None, 3], "Int64")), "y"), "no finite value in row 3"),
+        (lambda: leaderboards.run(ENV, "Random", seed=2.5), "seed: expected an integer >= 0, got 2.5"),
+        (lambda: leaderboards.run(ENV, "Random", seed=np.random.SeedSequence(1)), "0, got SeedSequence( entropy=1, )"),
+        (lambda: leaderboards.run(ENV, "Random", seed=True), "seed: expected an integer >= 0, got True"),
         (lambda: from_table(TABLE, "y", ignore=0), "ignore: expected a list of columns, got 0; write [0]"),
         (lambda: from_table(TABLE, "y", ignore=np.array("a")), "ignore: expected a list of columns, got array('a'"),
         (lambda: from_table(TABLE, "y", categorical=None), "categorical: expected a list of columns, got None"),
@@ -156,6 +194,7 @@ def test_seeds_are_dates_and_hashes(seed: Any, tmp_path: Path) -> None:
     points = lab.ask(3)
     assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
     assert experiment((0, 1), seed=1).ask(3) != points
+    assert leaderboards.run(ENV, "Random", horizon=1, seed=seed).spec.seed == int(seed)
 
 
 @pytest.mark.parametrize(

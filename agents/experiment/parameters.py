@@ -248,7 +248,7 @@ def _check_sizes(numbers: Iterable[float], setting: Any) -> None:
 
 def _values(setting: Any) -> list[Any] | None:
     """The values that a setting lists; None if it is no list of them."""
-    if isinstance(setting, np.ndarray):
+    if hasattr(setting, "ndim") and not isinstance(setting, np.generic):  # an array of NumPy or pandas, or a Series
         if setting.ndim != 1:
             raise ValueError(f"expected an array of shape (n,) with the levels, got shape {setting.shape}")
         return [plain(value) for value in setting]

@@ -254,6 +254,10 @@ def _features(column: pd.Series[Any], name: str, is_category: bool) -> tuple[Flo
             f"table: column {name!r} mixes numbers with text, such as {words.iloc[at]!r} in {_rows(wrong)}; mend it, "
             f"or say that it holds names with categorical=[{name!r}]"
         )
+    neither = column.map(lambda cell: not isinstance(cell, str | Real | Decimal)).to_numpy(bool)
+    if not is_category and neither.any():
+        value = shown(column.iloc[int(np.argmax(neither))])
+        raise TypeError(f"table: column {name!r} should hold numbers or text, got {value} in {_rows(neither)}")
     levels = sorted(set(words))
     if not is_category and len(levels) == len(words) > _MANY_NAMES:
         raise ValueError(

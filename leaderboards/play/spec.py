@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gpbandit_envs.arguments import MANY
+from gpbandit_envs.arguments import MANY, as_count
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.code_digest import code_digest
 from gpbandit_envs.registry import OWN
@@ -163,11 +163,7 @@ class RunSpec:
             value = getattr(self, name)
             if type(value) is int and least <= value <= most:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
-            if value > most:
-                raise ValueError(f"{name}: expected an integer of at most {most:,}, got a larger one")
-            object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, as_count(name, value, least, most))
         object.__setattr__(self, "feedback", as_channel(self.feedback).text)
 
     def __reduce__(self) -> tuple[Any, ...]:
