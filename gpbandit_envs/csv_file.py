@@ -26,7 +26,7 @@ def one_header(argument: str, frame: pd.DataFrame) -> None:
     index = [str(name) for name in frame.index.names if name is not None and name not in frame.columns]
     if index:
         warnings.warn(
-            f"{argument}: the index, {', '.join(index)}, is no column and is left out; frame.reset_index() makes it one",
+            f"{argument}: the index, {', '.join(index)}, is no column and left out; frame.reset_index() makes it one",
             stacklevel=4,
         )
     names: list[Any] = list(frame.columns)
