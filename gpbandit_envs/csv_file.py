@@ -53,6 +53,12 @@ def read_csv(content: bytes, file: str, argument: str = "file", words: Collectio
     """
     import pandas as pd
 
+    if b"\0" in content:
+        raise ValueError(
+            f"{argument}: expected {file} to be UTF-8 text of columns separated by commas, got bytes of zero, as "
+            "spreadsheets, text in UTF-16 and damaged files have; save it as UTF-8 text"
+        )
+
     def read(**kwargs: Any) -> pd.DataFrame:
         return pd.read_csv(
             io.BytesIO(content),
@@ -90,13 +96,16 @@ def read_csv(content: bytes, file: str, argument: str = "file", words: Collectio
 def _refuse_other_marks(content: bytes, file: str, argument: str) -> None:
     """Raise where columns are separated by something else than commas: each line has as many of it."""
     lines = [line for line in content.decode("utf-8-sig", errors="replace").splitlines() if line.strip()][:_LINES]
-    said = lines and re.fullmatch(r"sep=(.)", lines[0].strip())  # what spreadsheets write above the names
+    said = lines and re.fullmatch(r'"?sep=(.)"?', lines[0].strip())  # what spreadsheets write above the names
     if said:
         lines = lines[1:]
-    for mark, written in ((";", ";"), ("\t", "\\t"), ("|", "|"), (" ", " ")):
-        counts = {line.count(mark) for line in lines}
-        alone = mark != " " or not any("," in line for line in lines)
-        if len(lines) > 1 and len(counts) == 1 and counts != {0} and alone:
+    commas = any("," in line for line in lines)
+    for mark, written in ((";", ";"), ("\t", "\\t"), ("|", "|"), (" ", " "), (" +", " +"), (",", ",")):
+        parts = re.escape(mark) if mark != " +" else mark
+        counts = [len(re.findall(parts, line.strip())) for line in lines]
+        same = len(set(counts)) == 1 or (not commas and mark in ";\t|")  # some lines may be shorter
+        alone = bool(said) if mark == "," else not commas or " " not in mark
+        if len(lines) > 1 and counts[0] > 0 and same and alone:
             decimal = ", decimal=','" if any(re.search(r"\d,\d", line) for line in lines[1:]) else ""
             skipped = ", skiprows=1" if said else ""
             raise ValueError(

@@ -33,6 +33,7 @@ from_table: Any = gpbandit_envs.from_table
 from_function: Any = gpbandit_envs.from_function
 log: Any = agents.log
 Experiment: Any = agents.Experiment
+run: Any = leaderboards.run
 BIG = 10**400
 TABLE = pd.DataFrame({"a": [1.0, 2, 3, 1], "b": ["u", "v", "u", "u"], "y": [1.0, 2, 3, 1.2]})
 TWO_ROWS = pd.DataFrame({("set", "x"): [1.0, 2, 3], ("out", "y"): [1.0, 3, 2]})
@@ -115,11 +116,12 @@ def test_levels_are_what_pandas_holds(levels: Any) -> None:
 
 def test_an_index_with_a_name_is_left_out_aloud() -> None:
     grouped = TABLE.assign(c=[1.0, 2, 3, 4]).set_index("b")
-    for argument, call in (
+    calls: list[tuple[str, Callable[[], Any]]] = [
         ("table", lambda: from_table(grouped, "y", replicates="average")),
         ("parameters", lambda: Experiment(grouped, "Random")),
         ("data", lambda: Experiment({"a": (0, 5)}, "Random", data=grouped[["a", "y"]][:3], outcome="y")),
-    ):
+    ]
+    for argument, call in calls:
         with pytest.warns(UserWarning, match=f"{argument}: the index, b, is no column and left out; frame.reset_in"):
             call()
 
@@ -133,9 +135,9 @@ def test_an_index_with_a_name_is_left_out_aloud() -> None:
         ),
         (lambda: from_table(TABLE.assign(b=pd.date_range("2024", periods=4)), "y"), "; of dates give days"),
         (lambda: from_table(TABLE.assign(b=pd.array([1, 2, None, 3], "Int64")), "y"), "no finite value in row 3"),
-        (lambda: leaderboards.run(ENV, "Random", seed=2.5), "seed: expected an integer >= 0, got 2.5"),
-        (lambda: leaderboards.run(ENV, "Random", seed=np.random.SeedSequence(1)), "0, got SeedSequence( entropy=1, )"),
-        (lambda: leaderboards.run(ENV, "Random", seed=True), "seed: expected an integer >= 0, got True"),
+        (lambda: run(ENV, "Random", seed=2.5), "seed: expected an integer >= 0, got 2.5"),
+        (lambda: run(ENV, "Random", seed=np.random.SeedSequence(1)), "0, got SeedSequence( entropy=1, )"),
+        (lambda: run(ENV, "Random", seed=True), "seed: expected an integer >= 0, got True"),
         (lambda: from_table(TABLE, "y", ignore=0), "ignore: expected a list of columns, got 0; write [0]"),
         (lambda: from_table(TABLE, "y", ignore=np.array("a")), "ignore: expected a list of columns, got array('a'"),
         (lambda: from_table(TABLE, "y", categorical=None), "categorical: expected a list of columns, got None"),
@@ -194,7 +196,7 @@ def test_seeds_are_dates_and_hashes(seed: Any, tmp_path: Path) -> None:
     points = lab.ask(3)
     assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
     assert experiment((0, 1), seed=1).ask(3) != points
-    assert leaderboards.run(ENV, "Random", horizon=1, seed=seed).spec.seed == int(seed)
+    assert run(ENV, "Random", horizon=1, seed=seed).spec.seed == int(seed)
 
 
 @pytest.mark.parametrize(
@@ -259,22 +261,30 @@ def test_a_function_that_is_undefined_somewhere_has_failed_evaluations_by_choice
         ("x\ty\n1\t2\n2\t3\n", r"sep='\t'"),
         ("x|y\n1|2\n2|3\n", "sep='|'"),
         ("x y\n1 2\n2 3\n", "sep=' '"),
+        ("x   y\n1   2\n10  3\n", "sep=' +'"),
+        ("x;y\n1;2\n2;\n", "sep=';')"),
+        ("sep=,\nx,y\n1,2\n", "sep=',', skiprows=1"),
     ],
 )
 def test_files_with_other_marks_than_commas(text: str, advice: str) -> None:
     refused(lambda: read_csv(text.encode(), "x.csv"), "expected columns separated by commas", advice)
     given = advice.split("sep=")[1].split("'")[1].replace(r"\t", "\t")
     frame = pd.read_csv(
-        io.StringIO(text.removeprefix("sep=;\n")), sep=given, decimal="," if "decimal" in advice else "."
+        io.StringIO(text.partition("\n")[2] if text.startswith("sep=") else text),
+        sep=given,
+        decimal="," if "decimal" in advice else ".",
+        engine="python",
     )
-    assert frame.shape == (2, frame.columns.size)
+    assert frame.shape == (2 - text.startswith("sep=,"), 2 + text.startswith("x;y;z"))
     assert all(kind.kind in "if" for kind in frame.dtypes)
 
 
 def test_commas_may_stand_beside_such_marks() -> None:
     text = "ligand; base,y\nA; B,1\nC,2\n"
     assert read_csv(text.encode(), "x.csv").columns.tolist() == ["ligand; base", "y"]
-    refused(lambda: read_csv("x,y\n1,2\n".encode("utf-16"), "x.csv"), "save it as UTF-8")
+    for encoding in ("utf-16", "utf-16-le", "latin-1"):
+        refused(lambda: read_csv("x,y\n1,é\n".encode(encoding), "x.csv"), "save it as UTF-8")  # noqa: B023
+    refused(lambda: read_csv(b"x;y\n1;2\n2\n", "x.csv"), "sep=';'")
 
 
 @pytest.mark.parametrize(
