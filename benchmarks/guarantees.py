@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.paths import STRATEGIES, Adversary, BandOnPath, Paths, Player, Policy, along
 from leaderboards.api.simulate import simulate
 from leaderboards.audit.bands import Cell, Regret, least_held, read_study
-from leaderboards.audit.paths import STRATEGIES, Adversary, BandOnPath, Paths, Player, Policy, along
 from leaderboards.work.executors import in_processes
 
 KEPT = Path(__file__).parents[1] / "leaderboards" / "audit" / "bands.json"

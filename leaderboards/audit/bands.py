@@ -51,7 +51,7 @@ class Cell:
         runs: Repetitions.
         violated: In how many some mean was ever outside.
         factor: Least factor by which the band may be multiplied and still be confirmed by these runs.
-        informative, half_width: See `leaderboards.audit.paths.BandOnPath`.
+        informative, half_width: At the end, see `benchmarks/paths.py`.
         why_not: Why no theorem guarantees it there; "" if one does.
     """
 
