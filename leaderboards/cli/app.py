@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from leaderboards.cli.errors import Commands, UserError
+from leaderboards.cli.errors import UserError
 from leaderboards.cli.terminal import LogFormatter
 
 _COMPLETE = "_GPBANDIT_COMPLETE"
@@ -49,11 +50,12 @@ def _load(name: str) -> Any:
     return typer.main.get_command(found)
 
 
-class _LazyCommands(Commands):
+class _LazyCommands(TyperGroup):
     """The group of `_COMMANDS`; only the one that is used is imported."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(_COMMANDS)
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.commands: Any = dict.fromkeys(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _load(cmd_name) if cmd_name in _COMMANDS else None
@@ -116,5 +118,5 @@ def execute(arguments: Sequence[str]) -> int:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
-        raise UserError(f"{message().rstrip('.')}; see gpbandit --help") from None
+        raise UserError(f"{message().rstrip('.')} (see gpbandit --help)") from None
     return 0

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from leaderboards.cli.errors import Commands, UserError, option_errors, user_errors
+from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, limits_of, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
@@ -49,7 +49,6 @@ _DIFFERS, _REFUSED = 1, 5
 _ROOT = Path(__file__).resolve().parents[2]
 
 app = typer.Typer(
-    cls=Commands,
     no_args_is_help=True,
     help="Make, check and pack boards, and add to them.",
     pretty_exceptions_enable=False,

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from gpbandit_envs import datasets
-from leaderboards.cli.errors import Commands, UserError, user_errors
+from leaderboards.cli.errors import UserError, user_errors
 
 app = typer.Typer(
-    cls=Commands,
     help="Fetch and list the real data sets.",
     no_args_is_help=True,
     add_completion=False,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from leaderboards.cli.stopping import SIGNALLED, open_missing_streams, output_error, stoppable, watched_streams
+from leaderboards.cli.stopping import SIGNALLED, open_missing_streams, stoppable
 from leaderboards.text import visible
 
 _USER_ERROR = 2
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:
         open_missing_streams()
         os.environ["PYTHONSAFEPATH"] = "1"  # no process that this one starts imports from the current folder
-    with stoppable(), watched_streams():
+    with stoppable():
         code = _code(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of what Python tidies up
@@ -54,17 +54,13 @@ def _code(arguments: Sequence[str]) -> int:
         return _say(text, getattr(stop, "code", SIGNALLED + signal.SIGINT))
     except MemoryError:
         return _say("error: out of memory; what was done before is kept, and the same command goes on", _USER_ERROR)
-    except OSError:
-        fault = output_error()
-        if fault is None:
+    except OSError as error:
+        if error.filename is not None:
             raise
-        # Python would try once more at its end, and complain.
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        if getattr(sys.stdout, "error", None) is not None:
-            os.dup2(nothing, 1)
-        if isinstance(fault, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try once more at its end, and complain
+        if isinstance(error, BrokenPipeError):
             return SIGNALLED + signal.SIGPIPE
-        return _say(f"error: cannot write the output ({fault.strerror})", _USER_ERROR)
+        return _say(f"error: cannot write the output ({error.strerror})", _USER_ERROR)
 
 
 def _say(text: str, code: int) -> int:

@@ -7,11 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from typer.core import TyperGroup
-
-from leaderboards.cli.stopping import output_error
 
 _SHOWN = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -42,9 +37,9 @@ def user_errors(directory: Path) -> Iterator[None]:
             f"{str(directory)!r} cannot be written as UTF-8 ({error.reason}): give another folder, or set a locale "
             "such as LC_ALL=C.UTF-8"
         ) from None
+    except BrokenPipeError:
+        raise  # not the folder's fault: nobody reads the output
     except OSError as error:
-        if output_error() is not None:
-            raise  # not the folder's fault: nobody reads the output, or its disk is full
         raise UserError(_explained(error, directory)) from None
 
 
@@ -112,25 +107,3 @@ def results_folder(directory: Path) -> Path:
     raise UserError(
         f"{directory} holds no results: expected the folder that `gpbandit run SUITE --out` was given{hint}"
     )
-
-
-_BEGINNING = 3
-
-
-class Commands(TyperGroup):
-    """A group whose error for an unknown command names the closest one, or all."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As in Typer.
-
-        Raises:
-            UserError: if there is no such command.
-        """
-        known = self.list_commands(ctx)
-        if args and args[0] not in known and not args[0].startswith("-"):
-            from gpbandit_envs.arguments import did_you_mean  # here: `gpbandit --help` needs no NumPy
-
-            begun = [name for name in known if name[:_BEGINNING] == args[0][:_BEGINNING]]  # environments, for envs
-            hint = did_you_mean(args[0], known, f"did you mean {begun[0]!r}?" if begun else None)
-            raise UserError(f"{ctx.command_path}: no command {args[0]!r}; {hint}")
-        return super().resolve_command(ctx, args)

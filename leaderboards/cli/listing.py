@@ -16,10 +16,7 @@ from pathlib import Path
 
 import typer
 
-from leaderboards.cli.errors import Commands
-
 app = typer.Typer(
-    cls=Commands,
     help="List environments, agents and suites.",
     invoke_without_command=True,
     add_completion=False,

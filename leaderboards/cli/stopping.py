@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -58,51 +58,6 @@ def stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _Output:
-    """A standard stream that remembers why it could not be written.
-
-    The errors of an output that nobody reads and of a results folder are of the same classes.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.error: OSError | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        return self._remember(self._stream.write, text)
-
-    def flush(self) -> None:
-        self._remember(self._stream.flush)
-
-    def _remember(self, act: Callable[..., Any], *arguments: str) -> Any:
-        try:
-            return act(*arguments)
-        except OSError as error:
-            self.error = error
-            raise
-
-
-def output_error() -> OSError | None:
-    """Why standard output or standard error could not be written; None if they could."""
-    return next((error for stream in (sys.stdout, sys.stderr) if (error := getattr(stream, "error", None))), None)
-
-
-@contextmanager
-def watched_streams() -> Iterator[None]:
-    """Standard output and standard error remember why they could not be written, see `output_error`."""
-    before = sys.stdout, sys.stderr
-    output: Any = _Output(sys.stdout)
-    errors: Any = _Output(sys.stderr)
-    sys.stdout, sys.stderr = output, errors
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 def open_missing_streams() -> None:
