@@ -106,7 +106,7 @@ def _refuse_other_marks(content: bytes, file: str, argument: str) -> None:
         same = len(set(counts)) == 1 or (not commas and mark in ";\t|")  # some lines may be shorter
         alone = bool(said) if mark == "," else not commas or " " not in mark
         if len(lines) > 1 and counts[0] > 0 and same and alone:
-            decimal = ", decimal=','" if any(re.search(r"\d,\d", line) for line in lines[1:]) else ""
+            decimal = ", decimal=','" if mark != "," and any(re.search(r"\d,\d", line) for line in lines[1:]) else ""
             skipped = ", skiprows=1" if said else ""
             raise ValueError(
                 f"{argument}: expected columns separated by commas, got {lines[0]!r} as the line of names in {file}; "

@@ -169,6 +169,7 @@ def test_an_index_with_a_name_is_left_out_aloud() -> None:
         (lambda: as_kernel({"name": "se", 1: 2, ("a",): 3}), "kernel 'se': unknown parameter"),
         (lambda: as_kernel({"name": BIG}), '"name" to be one of'),
         (lambda: Experiment({"caf\udce9": (0, 1)}), "parameters: expected text that can be written as UTF-8, got 'caf"),
+        (lambda: Experiment({" ": (0, 1)}), "parameters: expected a name, got ' '"),
         (lambda: experiment(["caf\udce9", "b"]), "a: value: expected text that can be written as UTF-8"),
         (lambda: experiment((0, 1), outcome="\udce9"), "outcome: expected text that can be written as UTF-8"),
         (lambda: from_function(total, {"\udce9": (0, 1)}), "expected text that can be written as UTF-8"),
@@ -387,3 +388,15 @@ def test_outcomes_may_come_one_by_one(tmp_path: Path) -> None:
         assert each.results()["cost"].tolist() == [3.0, 2.0]
         assert each.ask()
     refused(lambda: lab.tell({"a": 0.5}, {}), "outcome: expected a number for each of yield, cost, missing yield, cost")
+
+
+@pytest.mark.parametrize(
+    "name", [" x", "x ", "\u03b1, %", "a=b; c", "\U0001f600", "\u05d0\u05d1", "\u202eabc", "1.5", "nan"]
+)
+def test_names_of_any_characters_survive_a_plate(name: str, tmp_path: Path) -> None:
+    lab = Experiment({name: (0, 1), "base": ["u", "v"]}, "Random")
+    path = lab.ask(2).to_csv(tmp_path / "plate.csv")
+    pd.read_csv(path).assign(outcome=[1.0, 2.0]).rename(columns={"outcome": "outcome "}).to_csv(path, index=False)
+    lab.tell(path)
+    assert lab.results()[[name, "outcome"]].notna().all(axis=None)
+    assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()

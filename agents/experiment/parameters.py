@@ -210,7 +210,8 @@ def as_parameter(name: str, setting: Any) -> Parameter:
         ValueError: if the bounds are out of order, or there are fewer than two values, or two are equal, or three
             numbers may be meant as low, high and step.
     """
-    as_text("parameters", name)
+    if not as_text("parameters", name).strip():
+        raise ValueError(f"parameters: expected a name, got {name!r}")
     try:
         if isinstance(setting, Parameter):
             return setting

@@ -94,7 +94,8 @@ def read_sheet(
     if isinstance(table, (str, Path)):
         where = Path(table).name
         table = _read(Path(table), words)
-    frame = table.rename(columns=str)
+    bare = {name.strip(): name for name in [*names, *outcomes, *sds]}  # blanks around a name are lost in a file
+    frame = table.rename(columns=lambda name: bare.get(str(name).strip(), str(name)))
     missing = [name for name in names if name not in frame.columns]
     there = [name for name in outcomes if has_outcomes(frame, name)]
     if missing or not there:
