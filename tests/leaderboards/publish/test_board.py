@@ -14,7 +14,7 @@ import pytest
 
 import agents
 import leaderboards
-from benchmarks.optima import suite_optima
+from benchmarks.optima import suite_optima, write
 from gpbandit_envs.functions import maximum, optima
 from gpbandit_envs.functions.gp_draws import GPSampleBox
 from gpbandit_envs.functions.rkhs import RKHSBox
@@ -501,7 +501,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return search(f, dim, *rest)
 
     monkeypatch.setattr(maximum, "_search", counting)
-    monkeypatch.setattr(optima, "_found", {})
+    monkeypatch.setattr(optima, "FOUND", {})
     return counted
 
 
@@ -516,8 +516,8 @@ def test_the_maximum_of_a_function_is_searched_once(family: GPSampleBox | RKHSBo
 def test_maxima_are_kept_in_a_file_by_what_the_function_is(tmp_path: Path, searches: list[int]) -> None:
     found = suite_optima(SUITE)
     assert len(found) == len(searches) == 2  # one a repetition of the box
-    optima.write(found, tmp_path / "optima.json")
-    assert optima._read(tmp_path / "optima.json") == found
+    write(found, tmp_path / "optima.json")
+    assert optima.shipped(tmp_path / "optima.json") == found
     sample = GPSampleBox(Matern(0.1, nu=2.5), 1).draw(np.random.default_rng(0)).evaluate
     key = optima.key_of(sample, 1)
     assert key is not None
@@ -531,7 +531,7 @@ def test_boxes_v2_is_searched_already(searches: list[int]) -> None:
     from leaderboards.play.run import instance_env
     from leaderboards.play.suite import load_suite
 
-    if not optima._shipped():
+    if not optima.shipped():
         pytest.skip("no maxima come with the package")
     spec = next(spec for spec in load_suite("boxes-v2").specs() if spec.env.kwargs.get("dim") == 8)
     with instance_env(spec) as (env, _):
