@@ -27,14 +27,7 @@ from gpbandit_envs.csv_file import one_header
 from gpbandit_envs.datasets.measured import as_columns, content_digest, file_content, frame_digest
 from gpbandit_envs.domain import Domain
 from gpbandit_envs.envs.entry_point import EntryPoint
-from gpbandit_envs.envs.own_function import (
-    Bounds,
-    OwnFunction,
-    as_domain,
-    function_recipe,
-    grid_sizes,
-    values_digest,
-)
+from gpbandit_envs.envs.own_function import Bounds, OwnFunction, as_domain, function_recipe, grid_sizes, values_digest
 from gpbandit_envs.envs.own_table import Replicates, frame_recipe
 from gpbandit_envs.envs.recipe import KernelLike, NoiseLike, fixed_table
 from gpbandit_envs.gp.kernels import Kernel

@@ -18,14 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leaderboards.claims.claim import ALIKE, LESS, MORE, Claim, Figure, Range, at_least, at_most, within
-from leaderboards.claims.measures import (
-    faster,
-    found_more,
-    lower_simple,
-    more_regret,
-    more_regret_where,
-    simple_in,
-)
+from leaderboards.claims.measures import faster, found_more, lower_simple, more_regret, more_regret_where, simple_in
 from leaderboards.claims.runs import Runs
 from leaderboards.score.statistics import Interval
 

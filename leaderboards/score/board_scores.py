@@ -37,13 +37,7 @@ from leaderboards.score.metrics import BEST_SO_FAR, METRICS
 from leaderboards.score.rankings import CRITERIA, ranked_on
 from leaderboards.score.reliability import Reliability, reliability
 from leaderboards.score.scores import AgentScores, Block
-from leaderboards.score.statistics import (
-    Interval,
-    Ranking,
-    levelled,
-    mean_intervals,
-    stratified_means,
-)
+from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, stratified_means
 from leaderboards.score.summary import Summary
 
 LEAST_TASKS = 15

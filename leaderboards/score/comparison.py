@@ -10,14 +10,7 @@ from jaxtyping import Float, Int
 
 from leaderboards.score.frames import TaskRanking, patterns, pooled_difference
 from leaderboards.score.scores import AgentScores, Block
-from leaderboards.score.statistics import (
-    LEAST_BLOCKS,
-    Interval,
-    flip_test,
-    improvements,
-    mean_band,
-    repetitions_needed,
-)
+from leaderboards.score.statistics import LEAST_BLOCKS, Interval, flip_test, improvements, mean_band, repetitions_needed
 from leaderboards.score.summary import Summary
 
 

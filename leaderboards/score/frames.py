@@ -22,14 +22,7 @@ import pandas as pd  # ranks by SciPy load `scipy.stats`, a tenth of the time of
 from jaxtyping import Float
 
 from leaderboards.score import statistics
-from leaderboards.score.statistics import (
-    Interval,
-    Ranking,
-    flip_test,
-    levelled,
-    sign_patterns,
-    stratified_means,
-)
+from leaderboards.score.statistics import Interval, Ranking, flip_test, levelled, sign_patterns, stratified_means
 
 _SEED = 20_260_101  # of random flips and exchanges: the same scores give the same ranking
 _COLUMNS = ("env", "agent", "repetition", "value")

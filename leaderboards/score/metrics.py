@@ -27,13 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from leaderboards.play.measures import (
-    CURVES,
-    IN_UNITS,
-    RunColumns,
-    at_shares,
-    cumulative,
-)
+from leaderboards.play.measures import CURVES, IN_UNITS, RunColumns, at_shares, cumulative
 
 REWARD = "unit of the reward"
 BEST_SO_FAR = 1e-3
