@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -162,6 +163,13 @@ def test_an_index_with_a_name_is_left_out_aloud() -> None:
         (lambda: agents.constraint({"a": BIG}, "<=", 1), "constraint: expected finite coefficients, got 1000"),
         (lambda: agents.constraint({"a": 1}, "<=", BIG), "a finite number"),
         (lambda: from_function(total, [range(BIG)]), "bounds[0]: expected a pair (low, high)"),
+        (
+            lambda: from_function(total, {(0, 1), (0, 2)}),
+            "bounds: expected a pair (low, high) for each coordinate, got {",
+        ),
+        (lambda: from_function(lambda x: pd.Series(x), [(0, 1)]), "f: expected a number at [0.5], got 0 0.5 dtype"),
+        (lambda: from_function(lambda _: "1", [(0, 1)]), "f: expected a number at [0.5], got '1'"),
+        (lambda: from_function(lambda _: BIG, [(0, 1)]), "f: expected a number at [0.5], got 1000"),
         (lambda: as_kernel({"name": {}}), '"name" to be one of se, matern'),
         (lambda: as_kernel({"name": ["se"], "variance": 2.0}), '"name" to be one of se, matern'),
         (lambda: as_kernel({"name": "sum", "kernels": 3}), "kernels: expected a list, got 3"),
@@ -400,3 +408,14 @@ def test_names_of_any_characters_survive_a_plate(name: str, tmp_path: Path) -> N
     lab.tell(path)
     assert lab.results()[[name, "outcome"]].notna().all(axis=None)
     assert Experiment.load(lab.save(tmp_path / "lab.json")).ask() == lab.ask()
+
+
+def test_a_file_is_saved_where_a_link_leads_and_on_no_device(tmp_path: Path) -> None:
+    lab = experiment((0, 1))
+    lab.save(tmp_path / "lab.json")
+    (tmp_path / "link.json").symlink_to(tmp_path / "lab.json")
+    lab.ask()
+    assert lab.save(tmp_path / "link.json").is_symlink()
+    assert Experiment.load(tmp_path / "lab.json").open == lab.open
+    os.mkfifo(tmp_path / "pipe.json")
+    refused(lambda: lab.save(tmp_path / "pipe.json"), "path: expected a file, got the device")

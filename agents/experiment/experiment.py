@@ -813,11 +813,12 @@ class Experiment:
 
         Raises:
             TypeError: if a setting of the policy has no JSON form, or `overwrite` is no truth value.
-            ValueError: if `path` is a folder, or such a file and not `overwrite`.
+            ValueError: if `path` is a folder or a device, or such a file and not `overwrite`.
             OSError: if the file cannot be read or written.
         """
-        if Path(path).is_dir():
-            raise ValueError(f"path: expected a file, got the folder {str(path)!r}")
+        path = Path(path)
+        if path.exists() and not path.is_file():
+            raise ValueError(f"path: expected a file, got the {'folder' if path.is_dir() else 'device'} {str(path)!r}")
         overwrite = as_truth("overwrite", overwrite)
         first = self.goals[0]
         if len(self.goals) == 1 and first.limit is None and first.target is None:
@@ -840,7 +841,10 @@ class Experiment:
         }
         if self._sds != as_columns(None, self.outcomes):
             setup["sd"] = self._sds
-        return file.write(Path(path), self._choices, setup, self._history.events, overwrite)
+        # A link stays one, and what it leads to is written.
+        target = path.resolve() if path.is_symlink() else path
+        file.write(target, self._choices, setup, self._history.events, overwrite)
+        return path
 
     @classmethod
     def load(cls, path: str | Path, agent: str | None = None) -> Experiment:

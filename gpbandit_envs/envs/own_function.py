@@ -69,9 +69,11 @@ class OwnFunction(FixedBox):
         """
         returned = self._f(x.copy())
         try:
+            if isinstance(returned, str | bytes):
+                raise TypeError
             value = float(returned)
-        except (TypeError, ValueError):
-            raise TypeError(f"f: expected a number at {x.tolist()}, got {returned!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"f: expected a number at {x.tolist()}, got {shown(returned)}") from None
         failed = math.isnan(value) and self._failed_as is not None
         self._last = x.tobytes(), failed
         if failed and self._failed_as is not None:
@@ -245,7 +247,7 @@ def as_domain(bounds: Bounds) -> Domain:
 def _pairs(bounds: Any) -> Iterable[Any]:
     if isinstance(bounds, range | Dimension):
         raise TypeError(f"bounds: expected a list, got {bounds!r}; for one coordinate, write [...] around it")
-    if isinstance(bounds, str) or not isinstance(bounds, Iterable):
+    if isinstance(bounds, str | set | frozenset) or not isinstance(bounds, Iterable):  # sets have no order
         raise TypeError(f"bounds: expected a pair (low, high) for each coordinate, got {bounds!r}")
     pairs = list(bounds)
     if len(pairs) == 2 and all(isinstance(end, int | float) for end in pairs):
