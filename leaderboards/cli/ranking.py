@@ -17,8 +17,9 @@ from leaderboards.cli.terminal import say
 from leaderboards.play.suite import Suite
 from leaderboards.publish.boards import Board, board, board_names, open_results, rivals_of
 from leaderboards.score.board_scores import BoardScores, alike, board_scores
+from leaderboards.score.frames import OverallRanking
 from leaderboards.score.metrics import METRICS
-from leaderboards.score.rankings import CRITERIA, class_rankings, no_better_than_uniform, task_classes, task_ranking
+from leaderboards.score.rankings import CRITERIA, no_better_than_uniform, ranking_over, task_classes, task_ranking
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.store.store import Store
 from leaderboards.store.union import Joined
@@ -111,14 +112,12 @@ def short_ranking(store: Store, also: Container[str] = ()) -> Iterator[str]:
             only the ranks are told where there is a board.
     """
     summary = summarise(store, _POINTS)
-    by = summary.headline
-    rankings = {
-        task: task_ranking(summary, task, by) if about.in_suite else None for task, about in summary.tasks.items()
-    }
-    classes, aliases = task_classes(summary), alike(summary)
-    by_rank = class_rankings(summary, classes, rankings)
+    by, classes, aliases = summary.headline, task_classes(summary), alike(summary)
     for one in classes:
-        found = board_scores(summary, one.tasks, by, aliases=aliases) or by_rank.get(one.name)
+        found: BoardScores | OverallRanking | None = board_scores(summary, one.tasks, by, aliases=aliases)
+        if found is None:
+            listed = [task for task in one.tasks if summary.tasks[task].in_suite]
+            found = ranking_over(summary, listed, {task: task_ranking(summary, task, by) for task in listed})
         if found is None or len(found.agents) == 1:
             continue
         groups = found.groups if isinstance(found, BoardScores) else tuple((agent,) for agent in found.ordered)
@@ -126,18 +125,13 @@ def short_ranking(store: Store, also: Container[str] = ()) -> Iterator[str]:
         of = f"{one.name}, " if len(classes) > 1 else ""
         what = f"{of}{_counted(len(found.tasks))}, {k} agents that played all of it"
         yield f"ranking by {METRICS[by].title.lower()}: {what}"
-        ranked = [on for task in found.tasks if (on := rankings[task]) is not None]
         shown = [group for i, group in enumerate(groups) if i < _SHOWN or any(name in also for name in group)]
         for group in shown:
             i = found.agents.index(group[0])
-            number = (
-                f"score {found.S[:, i].mean():.1f}"
-                if isinstance(found, BoardScores)
-                else f"mean rank {found.mean_rank[i].estimate:.2f}"
-            )
-            if all(on.metric == "regret_ratio" for on in ranked):
-                means = [float(on.Y[:, on.agents.index(group[0])].mean()) for on in ranked]
-                number += f", regret ratio {np.mean(means):.3f}"
+            if isinstance(found, BoardScores):
+                number = f"score {found.S[:, i].mean():.1f}"
+            else:
+                number = f"mean rank {found.mean_rank[i].estimate:.2f}"
             yield f"  {found.place(i):<4}{' = '.join(group)}  ({number})"
         if k > (told := sum(map(len, shown))):
             yield f"  and {k - told} more"
