@@ -205,19 +205,6 @@ def _checked_reset(reset: Callable[..., None]) -> Callable[..., None]:
     return checked
 
 
-def _checked_select(select: Callable[..., Actions]) -> Callable[..., Actions]:
-    @wraps(select)
-    def checked(self: Agent, *args: Any, **kwargs: Any) -> Actions:
-        if len(args) + len(kwargs) < 2:
-            raise TypeError(
-                "select: expected select(n, pending), the number of actions and the open evaluations, "
-                "agents.Pending.empty(problem) for none"
-            )
-        return select(self, *args, **kwargs)
-
-    return checked
-
-
 class Agent(ABC):
     """A bandit policy.
 
@@ -242,11 +229,10 @@ class Agent(ABC):
     side_by_side: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Give `reset` and `select`, which everyone calls by hand once, errors that say what was expected."""
+        """Give `reset`, which everyone calls by hand once, errors that say what was expected."""
         super().__init_subclass__(**kwargs)
-        for name, checked in (("reset", _checked_reset), ("select", _checked_select)):
-            if name in vars(cls):
-                setattr(cls, name, checked(vars(cls)[name]))
+        if "reset" in vars(cls):
+            cls.reset = _checked_reset(cls.reset)  # type: ignore[method-assign]
 
     if not TYPE_CHECKING:  # what any attribute may be would hide a wrong one from the type checker
 

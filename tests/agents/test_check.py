@@ -18,7 +18,6 @@ from agents.core.finite import FiniteArmAgent
 from agents.core.space import BoxAgent
 from gpbandit_envs.gp import SE
 from gpbandit_envs.problem import InitialData, Problem
-from tests.agents.play import begun
 
 
 class Spread(FiniteArmAgent):
@@ -393,13 +392,6 @@ class TestErrorsOfANewcomer:
             TypeError, match=r"problem: expected a .*Problem, got .*; gpbandit_envs.problem_of\(env\) gives"
         ):
             agents.make("Random").reset(env, np.random.default_rng(0))  # type: ignore[arg-type]
-
-    def test_pending_left_out(self) -> None:
-        agent = begun(self.PROBLEM, "GP-UCB")
-        with pytest.raises(
-            TypeError, match=r"select: expected select\(n, pending\), .* agents.Pending.empty\(problem\)"
-        ):
-            agent.select(1)
 
     @pytest.mark.parametrize("id", ["GP-UCB", "MAP-UCB", "Random", "Uniform", "BBKB"])
     def test_select_before_reset(self, id: str) -> None:
