@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import agents
-from agents.experiment.hypervolume import hypervolume
+from agents.experiment.hypervolume import boxes_above
 
 PLATE = 8
 BASES = ("KOAc", "CsOPiv", "K3PO4")
@@ -174,6 +174,17 @@ def random_points(n: int, seed: Any) -> list[Point]:
                     {**dict(zip(SOLVENTS, mixed)), "temperature": rng.uniform(20, 120), "base": str(rng.choice(BASES))}
                 )
     return found[:n]
+
+
+def hypervolume(Y: np.ndarray, reference: np.ndarray) -> float:
+    """Volume above `r` that is dominated by rows of `Y`."""
+    Y = Y[(reference < Y).all(axis=1)]
+    if len(Y) == 0:
+        return 0.0
+    top = Y.max(axis=0)
+    lower, upper = boxes_above(Y, reference)
+    sides = np.clip(np.minimum(upper, top) - np.minimum(lower, top), 0.0, None)
+    return float(np.prod(top - reference) - np.prod(sides, axis=1).sum())
 
 
 def front_volume(points: list[Point]) -> float:

@@ -59,17 +59,6 @@ def boxes_above(
     return lower, upper
 
 
-def hypervolume(Y: Float[np.ndarray, "n m"], reference: Float[np.ndarray, " m"]) -> float:
-    """Volume above `r` that is dominated by rows of `Y`."""
-    Y = Y[(reference < Y).all(axis=1)]
-    if len(Y) == 0:
-        return 0.0
-    top = Y.max(axis=0)
-    lower, upper = boxes_above(Y, reference)
-    sides = np.clip(np.minimum(upper, top) - np.minimum(lower, top), 0.0, None)
-    return float(np.prod(top - reference) - np.prod(sides, axis=1).sum())
-
-
 def reference_of(Y: Float[np.ndarray, "n m"], least: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
     """The reference where limits state none: a tenth of the extent of all outcomes below the worst of them.
 

@@ -136,7 +136,8 @@ def play_job(job: Job) -> list[RunRecord]:
         for spec in job.specs:
             progress.write(f"{spec.key}\n")
             progress.flush()
-            record = _try(spec, job, progress, store)
+            with contextlib.chdir(os.curdir):  # by which other runs and the user name files: a run may change it
+                record = _try(spec, job, progress, store)
             finished.append(record)
             ended.append(RunRecord(spec, record.status, reason=record.reason, seconds=record.seconds))
             if perf_counter() - last_flush > _FLUSH_SECONDS:
@@ -204,10 +205,10 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
         checkpoint = Checkpoint(store.checkpoint(spec.key), job.limits.checkpoint)
         try:
             # Modules have an allowance of their own, so that the first run of a worker is not the one that is late.
-            with _same_folder(), _time_limit(job, progress):
+            with _time_limit(job, progress):
                 if job.sandbox is None:  # then this process never loads the agent's
                     preload_modules(spec)
-            with _same_folder(), _time_limit(job, progress) as checkpoint.on_resume, memory_limit(job.limits):
+            with _time_limit(job, progress) as checkpoint.on_resume, memory_limit(job.limits):
                 record = run_spec(spec, checkpoint, sandbox=job.sandbox)
         except RunTimeout as error:  # while building, or in the very moment of its end
             record = RunRecord(spec, "timeout", reason=str(error), seconds=job.limits.timeout or 0.0)
@@ -222,20 +223,6 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
 def can_interrupt() -> bool:
     """Whether a run in this thread can be stopped by a signal, which there is none for on Windows."""
     return hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
-
-
-@contextlib.contextmanager
-def _same_folder() -> Iterator[None]:
-    """Undo at the end of the block a change of the working folder, by which other runs and the user name files."""
-    before = None
-    with contextlib.suppress(OSError):  # it has been removed
-        before = os.getcwd()
-    try:
-        yield
-    finally:
-        if before is not None:
-            with contextlib.suppress(OSError):
-                os.chdir(before)
 
 
 @contextlib.contextmanager

@@ -18,11 +18,11 @@ from agents.experiment.goals import Goal, as_goals
 from agents.experiment.hypervolume import (
     LogHypervolumeImprovement,
     boxes_above,
-    hypervolume,
     is_dominated,
     reference_of,
 )
 from agents.experiment.several import SeveralOutcomes
+from benchmarks.mixtures import hypervolume
 
 QUICK = ("MAP-BUCB", {"candidates": 128, "starts": 3, "iterations": 20, "n_initial": 5, "fits": 1})
 RANGES: dict[str, Any] = {"a": (0, 1), "b": (0, 1), "base": ["KOAc", "CsOPiv"]}
