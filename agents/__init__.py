@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 # Loaded when first asked for: who plays a policy needs none of it.
-_LABORATORY = ("Experiment", "constraint", "forbid", "log", "mixture")
-__getattr__, __dir__ = lazy_names(__name__, dict.fromkeys(_LABORATORY, "agents.experiment"))
+_LABORATORY = {"experiment": ("Experiment", "constraint", "forbid", "log", "mixture")}
+__getattr__, __dir__ = lazy_names(__name__, _LABORATORY)
 
 # In this order: charts give the agents of one hue one dash after the other. New ones come last, so that the others
 # keep theirs.

@@ -45,9 +45,7 @@ _MODULES = {
     "own": ("from_function", "from_table"),
     "problem": ("Approximation", "Certificate", "InitialData", "Problem"),
 }
-__getattr__, __dir__ = lazy_names(
-    __name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
-)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 register_all()
 

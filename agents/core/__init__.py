@@ -51,6 +51,4 @@ _MODULES = {
     "ucb": ("UCBAgent",),
     "widths": ("WidthContext", "WidthSchedule"),
 }
-__getattr__, __dir__ = lazy_names(
-    __name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
-)
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -49,14 +49,9 @@ def bless(
     Returns:
         `var(x) / lam` of each arm given all pulls, up to a factor.
 
-    Raises:
-        ValueError: if `oversampling` is out of range.
-
     Reference: Rudi, Calandriello, Carratino and Rosasco (2018), On fast leverage score sampling and optimal learning,
     Algorithm 1.
     """
-    if not oversampling > 0:
-        raise ValueError(f"oversampling: expected a factor > 0, got {oversampling!r}")
     prior = kernel.diag(X)
     n = float(pulls.sum())
     first = max(float(prior.max()) * n, lam)

@@ -43,5 +43,4 @@ __all__ = [
     "as_kernel",
 ]
 
-_MODULES = {"ExactPosterior": f"{__name__}.exact", "GPRegression": f"{__name__}.regression"}
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__ = lazy_names(__name__, {"exact": ("ExactPosterior",), "regression": ("GPRegression",)})

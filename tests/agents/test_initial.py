@@ -55,11 +55,6 @@ class TestBless:
         assert bless(SE(0.3), X[:1], np.ones(1), 0.1, rng) == pytest.approx(1 / 1.1, rel=0.2)
         assert bless(SE(0.3), X[:1], np.ones(1), 50.0, rng) == pytest.approx(1 / 50)
 
-    def test_bad_settings_are_named(self) -> None:
-        rng = np.random.default_rng(0)
-        with pytest.raises(ValueError, match="oversampling: expected a factor > 0"):
-            bless(SE(0.3), X, np.ones(600), 0.1, rng, oversampling=0.0)
-
 
 class TestInTurn:
     def test_scores_of_single_pulls_are_those_of_an_exact_posterior_that_sees_one_after_the_other(self) -> None:
