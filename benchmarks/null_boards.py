@@ -31,8 +31,8 @@ from leaderboards.score.statistics import (
     Interval,
     clopper_pearson,
     flip_test,
+    median_intervals,
     proportion,
-    quantile_intervals,
     score_interval,
 )
 from leaderboards.score.summary import Summary
@@ -179,7 +179,7 @@ def _count_intervals(
         x = scores.finals["cumulative_regret"]
         _count_interval("mean", score_interval(x), of.mean, counts)
         if of.median is not None:
-            _count_interval("median", quantile_intervals(x[None], 0.5)[0], of.median, counts)
+            _count_interval("median", median_intervals(x[None])[0], of.median, counts)
     if overall is not None:
         for interval in overall.mean_rank:
             _count_interval("rank", interval, (len(overall.agents) + 1) / 2, counts)

@@ -322,11 +322,11 @@ def faster(a: str, b: str, last: int | None = None, *, row: Row = str, text: str
     return of_runs(said, paired_difference, lambda x: np.log10(seconds(x)), row(b), row(a), columns=("policy_seconds",))
 
 
-def growth(agent: str, share: float = 0.9) -> Figure:
-    """Power of t with which an agent's seconds grow, over the last `share` of the run."""
+def growth(agent: str) -> Figure:
+    """Power of t with which an agent's seconds grow, over the last decade of the run."""
 
     def interval(seconds: np.ndarray, level: float) -> Interval:
-        slope = loglog_slope(np.arange(1, seconds.shape[1] + 1), seconds, share, level)
+        slope = loglog_slope(np.arange(1, seconds.shape[1] + 1), seconds, level)
         return Interval(np.nan, np.nan, np.nan, len(seconds), level) if slope is None else slope.exponent
 
     text = "power of t with which its seconds grow over the last decade of the run"

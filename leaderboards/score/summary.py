@@ -26,7 +26,7 @@ from leaderboards.score.scores import (
     subsample_times,
     unknown_scores,
 )
-from leaderboards.score.statistics import quantile_intervals, score_band
+from leaderboards.score.statistics import median_intervals, score_band
 from leaderboards.score.tasks import Task, name_all
 from leaderboards.store.kept import kept_times
 from leaderboards.store.origin import Origin
@@ -178,7 +178,7 @@ def score_table(summary: Summary) -> pd.DataFrame:
         known = np.isfinite(X).all(axis=1)
         q95 = np.full(len(X), np.nan)
         q95[known] = np.quantile(X[known], 0.95, axis=1)
-        medians = quantile_intervals(X, 0.5)
+        medians = median_intervals(X)
         for (metric, mean), median, q in zip(scores.intervals.items(), medians, q95.tolist()):
             ends = (mean.low, mean.high, median.estimate, median.low, median.high)
             rows.append((task, agent, metric, len(scores), mean.estimate, *ends, q))

@@ -18,7 +18,7 @@ from gpbandit_envs.registry import ENVIRONMENTS, TABLE
 from leaderboards.play.measures import RANKED_BY, has_batches
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.score.metrics import METRICS, Metric
-from leaderboards.score.statistics import LEAST_BLOCKS, iqm, quantile_intervals
+from leaderboards.score.statistics import LEAST_BLOCKS, iqm, median_intervals
 from leaderboards.show.audit_tables import audits_of
 from leaderboards.show.chart import Chart, charts_on, page_json, task_view, thinned
 from leaderboards.show.charts import best_first, metric_chart
@@ -168,7 +168,7 @@ def _spread(site: Site, task: str) -> list[Row]:
     rows = []
     X = np.ascontiguousarray(found.Y.T)
     others = (iqm(X), np.quantile(X, 0.95, axis=1), X.min(axis=1), X.max(axis=1))
-    for name, median, *values in zip(found.agents, quantile_intervals(X, 0.5), *(each.tolist() for each in others)):
+    for name, median, *values in zip(found.agents, median_intervals(X), *(each.tolist() for each in others)):
         first = TableCell(number(median.estimate), median.estimate, between(median, values=found.Y))
         rows.append(agent_row(site, name, [first, *map(number_cell, values)]))
     return sorted(rows, key=lambda row: row.cells[0].sort)

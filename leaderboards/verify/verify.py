@@ -491,8 +491,4 @@ def _equal(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
     """Where numbers are equal within `tolerance`; whole ones, such as those of arms, are not rounded."""
     if tolerance and a.dtype.kind == b.dtype.kind == "f":
         return np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
-    return _same(a, b)
-
-
-def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else a == b

@@ -12,9 +12,9 @@ def pairwise_p(Y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return flip_test(Y, rng, ends=False).p
 
 
-def quantile_interval(x: np.ndarray, q: float, level: float = LEVEL) -> Interval:
-    return statistics.quantile_intervals(x[None, :], q, level)[0]
+def median_interval(x: np.ndarray, level: float = LEVEL) -> Interval:
+    return statistics.median_intervals(x[None, :], level)[0]
 
 
-def improvement(x: np.ndarray, y: np.ndarray, level: float = LEVEL) -> Interval:
-    return statistics.improvements(x, y[None, :], level)[0]
+def improvement(x: np.ndarray, y: np.ndarray) -> Interval:
+    return statistics.improvements(x, y[None, :])[0]
