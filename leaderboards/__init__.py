@@ -41,22 +41,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Board": "leaderboards.publish.boards",
-    "Metric": "leaderboards.score.metrics",
-    "Results": "leaderboards.api.results",
-    "RunRecord": "leaderboards.play.record",
-    "Simulation": "leaderboards.api.simulate",
-    "Store": "leaderboards.store.store",
-    "Suite": "leaderboards.play.suite",
-    "audit_band": "leaderboards.audit.report",
-    "board": "leaderboards.publish.boards",
-    "board_names": "leaderboards.publish.boards",
-    "chart": "leaderboards.show.chart",
-    "rank": "leaderboards.score.frames",
-    "register_metric": "leaderboards.score.metrics",
-    "run": "leaderboards.play.run",
-    "run_suite": "leaderboards.api.run_suite",
-    "simulate": "leaderboards.api.simulate",
+    "api.results": ("Results",),
+    "api.run_suite": ("run_suite",),
+    "api.simulate": ("Simulation", "simulate"),
+    "audit.report": ("audit_band",),
+    "play.record": ("RunRecord",),
+    "play.run": ("run",),
+    "play.suite": ("Suite",),
+    "publish.boards": ("Board", "board", "board_names"),
+    "score.frames": ("rank",),
+    "score.metrics": ("Metric", "register_metric"),
+    "show.chart": ("chart",),
+    "store.store": ("Store",),
 }
 
 own_agents.check_first()
@@ -69,8 +65,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Import a public name at first use; `gpbandit_envs.lazy` does the same and would load Gymnasium for `--help`."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(_MODULES[name]), name)
-    globals()[name] = found
-    return found
+    for module, names in _MODULES.items():
+        if name in names:
+            globals()[name] = found = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,13 +47,7 @@ class Reproduction:
 
 
 def suite_of(experiment: Experiment, quick: bool = False, repetitions: int | None = None) -> Suite:
-    """The suite of an experiment, optionally in its short form or with fewer repetitions.
-
-    Raises:
-        ValueError: if the experiment is a study.
-    """
-    if experiment.study is not None:
-        raise ValueError(f"experiment: expected one with a suite, got the study {experiment.name!r}")
+    """The suite of an experiment that is no study, optionally in its short form or with fewer repetitions."""
     suite = load_suite(experiment.name)
     changed: dict[str, Any] = {}
     if quick:
@@ -79,13 +73,10 @@ def check(
 
     Args:
         experiment: What to reproduce.
-        store: Where its runs are; unused by a study.
+        store: Where its runs are; a study has none.
         quick: The short form, whose claims are those that are stable there.
         repetitions: Only so many.
         looked: By name of the claim, at how many repetitions it was judged before, see `Claim.check`.
-
-    Raises:
-        ValueError: if there is no store for an experiment that has a suite.
     """
     horizon: int | None = None
     if experiment.study is not None:
@@ -93,9 +84,8 @@ def check(
         played = planned if repetitions is None else repetitions
         runs = experiment.study(played)
         table = _means(runs)
-    elif store is None:
-        raise ValueError(f"store: expected the results folder of {experiment.name!r}, got None")
     else:
+        assert store is not None
         suite = suite_of(experiment, quick, repetitions)
         planned, horizon = suite_of(experiment, quick).repetitions, suite.horizon
         specs: Sequence[RunSpec] = list(suite.specs())

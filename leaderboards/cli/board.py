@@ -19,7 +19,7 @@ from rich.console import Console
 from leaderboards.cli.errors import UserError, option_errors, user_errors
 from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, limits_of, sandbox_of, say_screen
-from leaderboards.cli.terminal import WORKERS, ask_to_run, say, warn
+from leaderboards.cli.terminal import WORKERS, Memory, Timeout, Yes, ask_to_run, say, warn
 from leaderboards.play.suite import Suite, load_suite
 from leaderboards.publish.boards import BOARD, Board, board, board_folder, board_names, board_of
 from leaderboards.publish.check import check_board, renew_unchanged
@@ -58,9 +58,6 @@ app = typer.Typer(
 _NAME = Annotated[str, typer.Argument(help="Name of a board or of its suite, such as core-v2.")]
 _WORKERS = Annotated[int, typer.Option(min=1, help="Runs at a time.")]
 _SEED = Annotated[str | None, typer.Option(help="Text that chooses the runs; the hash of the commit by default.")]
-_YES = Annotated[bool, typer.Option("--yes", help="Run the code of the submission without asking.")]
-_TIMEOUT = Annotated[float, typer.Option(min=0.1, help="Seconds that a run of the submission may take.")]
-_MEMORY = Annotated[int, typer.Option(min=64, help="MiB that a process of the submission may use.")]
 _NATIVE = Annotated[
     bool,
     typer.Option("--native", help="Compute with this processor's own loops, not those that every x86-64-v3 one has."),
@@ -111,7 +108,7 @@ def check(
     share: Annotated[float, typer.Option(help="Which share of the runs to play again.")] = 0.01,
     seed: _SEED = None,
     workers: _WORKERS = 1,
-    yes: Annotated[bool, typer.Option("--yes", help="Run the code of submitted agents without asking.")] = False,
+    yes: Yes = False,
     native: _NATIVE = False,
 ) -> None:
     """Play a sample of a board again: identical, agrees, undecided or disagrees; name agents whose code has changed.
@@ -179,9 +176,9 @@ def add(
     code: Annotated[str, typer.Option(help="Address at which its code is kept.")],
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task of the hold-out.")] = 10,
     workers: _WORKERS = 1,
-    yes: _YES = False,
-    timeout: _TIMEOUT = 3600.0,
-    memory: _MEMORY = 8192,
+    yes: Yes = False,
+    timeout: Timeout = 3600.0,
+    memory: Memory = 8192,
 ) -> None:
     """Add a submission to the board of its suite: all its runs as they are played here, in the sandbox.
 
@@ -252,9 +249,9 @@ def holdout(
     repetitions: Annotated[int, typer.Option(min=3, help="Instances of each task.")] = 10,
     workers: _WORKERS = 1,
     leaders: Annotated[int, typer.Option(min=1, help="Of a board: how many rows lead, by mean rank.")] = LEADERS,
-    yes: _YES = False,
-    timeout: _TIMEOUT = 3600.0,
-    memory: _MEMORY = 8192,
+    yes: Yes = False,
+    timeout: Timeout = 3600.0,
+    memory: Memory = 8192,
 ) -> None:
     """Play a submitted agent on instances that nobody could know, and tell whether its record holds there.
 

@@ -19,7 +19,7 @@ from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
 from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import board_or_folder, check_metric, criteria_help, opened
-from leaderboards.cli.terminal import WORKERS, Folder, Workers, Yes, ask_to_run, import_from_here, say
+from leaderboards.cli.terminal import WORKERS, Folder, Memory, Timeout, Workers, Yes, ask_to_run, import_from_here, say
 from leaderboards.play.build import is_findable, load_class, load_plugins, loaded_agent, named_agents, not_here
 from leaderboards.publish.submission import (
     faults,
@@ -212,9 +212,9 @@ def verify(
     sample: Annotated[int | None, typer.Option(help="Play only so many runs, spread evenly or by --seed.")] = None,
     seed: Annotated[str | None, typer.Option(help="Text that chooses the sample, such as a commit hash.")] = None,
     workers: Workers = WORKERS,
-    yes: Annotated[bool, typer.Option("--yes", help="Run the code that the results name without asking.")] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Of a submission: seconds that a run may take.")] = 3600.0,
-    memory: Annotated[int, typer.Option(min=64, help="Of a submission: MiB that a process may use.")] = 8192,
+    yes: Yes = False,
+    timeout: Timeout = 3600.0,
+    memory: Memory = 8192,
 ) -> None:
     """Play runs again and compare them: identical, agrees (on another machine), undecided or disagrees.
 

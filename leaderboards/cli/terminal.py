@@ -23,6 +23,8 @@ Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 Workers = Annotated[int, typer.Option(min=1, help="Runs at a time; by default one per core.")]
 WORKERS = os.cpu_count() or 1
 Yes = Annotated[bool, typer.Option("--yes", help="Run foreign code that the results name without asking.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Of a submission: seconds that a run may take.")]
+Memory = Annotated[int, typer.Option(min=64, help="Of a submission: MiB that a process may use.")]
 
 _NAMED = 8
 

@@ -90,13 +90,13 @@ def workers_of(rule: Channel) -> int | None:
 
 def cumulative(x: Float[np.ndarray, "*runs T"]) -> Float[np.ndarray, "*runs T"]:
     """Running sum `R_t = sum_{s<=t} r_s`; of regret, of policy seconds, of costs."""
-    return np.cumsum(timed("x", x), axis=-1)
+    return np.cumsum(x, axis=-1)
 
 
 def simple_regret(regret: Float[np.ndarray, "*runs T"]) -> Float[np.ndarray, "*runs T"]:
     """Regret of the best action so far, `f* - max_{s<=t} f(x_s)`, in units of the reward."""
     # fmin would forget an unknown mean; minimum carries it on.
-    return np.minimum.accumulate(timed("regret", regret), axis=-1)
+    return np.minimum.accumulate(regret, axis=-1)
 
 
 def inference_regret(recommended: Float[np.ndarray, "*runs T"]) -> Float[np.ndarray, "*runs T"]:
@@ -108,10 +108,9 @@ def inference_regret(recommended: Float[np.ndarray, "*runs T"]) -> Float[np.ndar
     Returns:
         The latest known entry at each t; NaN before the first recommendation.
     """
-    x = timed("recommended", recommended)
-    last = np.where(np.isnan(x), 0, np.arange(x.shape[-1]))
+    last = np.where(np.isnan(recommended), 0, np.arange(recommended.shape[-1]))
     np.maximum.accumulate(last, axis=-1, out=last)
-    return np.take_along_axis(x, last, axis=-1)
+    return np.take_along_axis(recommended, last, axis=-1)
 
 
 def batches_so_far(batch: Num[np.ndarray, "*runs T"]) -> Int[np.ndarray, "*runs T"]:
@@ -120,7 +119,7 @@ def batches_so_far(batch: Num[np.ndarray, "*runs T"]) -> Int[np.ndarray, "*runs 
     Raises:
         ValueError: if the batch numbers decrease somewhere.
     """
-    step = np.diff(timed("batch", batch), axis=-1, prepend=-np.inf)
+    step = np.diff(batch, axis=-1, prepend=-np.inf)
     if (step < 0).any():
         raise ValueError("batch: expected non-decreasing batch numbers, got a decrease")
     return np.cumsum(step > 0, axis=-1)
@@ -128,10 +127,7 @@ def batches_so_far(batch: Num[np.ndarray, "*runs T"]) -> Int[np.ndarray, "*runs 
 
 def batch_lengths(batch: Num[np.ndarray, " T"]) -> Int[np.ndarray, " B"]:
     """Number of evaluations in each batch of one run, in order."""
-    number = batches_so_far(np.atleast_1d(batch))
-    if number.ndim != 1:
-        raise ValueError(f"batch: expected one run, shape (T,), got {number.shape}")
-    return np.bincount(number)[1:]
+    return np.bincount(batches_so_far(batch))[1:]
 
 
 def simulated_time(
@@ -153,9 +149,10 @@ def simulated_time(
         Time since the start at which the feedback of each evaluation's batch is complete, shape `(T,)`.
 
     Raises:
-        ValueError: for negative or missing costs, or no worker.
+        ValueError: for negative or missing costs.
     """
-    cost, lengths = _costs(cost, batch, workers), batch_lengths(batch)
+    _check_costs(cost)
+    lengths = batch_lengths(batch)
     stops = np.cumsum(lengths)
     if (cost == cost[0]).all():
         spans = cost[0] * np.ceil(lengths / workers)
@@ -181,9 +178,9 @@ def completion_times(
         Times since the start, shape `(T,)`; not sorted, since a later evaluation may be done earlier.
 
     Raises:
-        ValueError: for negative or missing costs, no worker, or deliveries that so many workers cannot have made.
+        ValueError: for negative or missing costs, or for deliveries that so many workers cannot have made.
     """
-    cost = _costs(cost, batch, workers)
+    _check_costs(cost)
     clock, deliveries = WorkerClock(workers), 0
     ends = np.empty(len(cost))
     for t, (c, b) in enumerate(zip(cost.tolist(), np.asarray(batch).tolist())):
@@ -202,15 +199,9 @@ def _span(cost: Sequence[float], workers: int) -> float:
     return max(clock.start(c) for c in cost)
 
 
-def _costs(cost: np.ndarray, batch: np.ndarray, workers: int) -> np.ndarray:
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise ValueError(f"workers: expected an integer >= 1, got {workers!r}")
-    cost = timed("cost", cost)
+def _check_costs(cost: np.ndarray) -> None:
     if not (np.isfinite(cost).all() and (cost >= 0).all()):
         raise ValueError("cost: expected finite costs >= 0, got a negative, infinite or missing one")
-    if np.shape(batch) != cost.shape:
-        raise ValueError(f"batch: expected one number for each of {len(cost)} costs, got shape {np.shape(batch)}")
-    return cost
 
 
 RANKED_BY = ("cumulative_regret", "simple_regret", "inference_regret", "best_so_far")
@@ -233,18 +224,6 @@ def at_shares(
     """Mean of a curve after some shares of the first t evaluations; of those at which it is kept, the last before."""
     before = [np.searchsorted(t, share * t, side="right") - 1 for share in shares]
     return np.asarray(np.mean([curve[..., np.maximum(at, 0)] for at in before], axis=0))
-
-
-def timed(name: str, x: np.ndarray) -> np.ndarray:
-    """`x` as numbers, of which the last axis is time.
-
-    Raises:
-        ValueError: naming it, if it has no evaluation.
-    """
-    x = np.asarray(x, dtype=np.float64)
-    if x.ndim == 0 or x.shape[-1] == 0:
-        raise ValueError(f"{name}: expected at least one evaluation along the last axis, got shape {x.shape}")
-    return x
 
 
 def _batches(run: RunColumns) -> Float[np.ndarray, " T"]:

@@ -54,13 +54,7 @@ def regret_ratio(
 
     Returns:
         The ratio, without unit; NaN where the uniform policy has no regret yet.
-
-    Raises:
-        ValueError: if the shapes differ: the runs are then not paired.
     """
-    R, R_uniform = np.asarray(R, np.float64), np.asarray(R_uniform, np.float64)
-    if R.shape != R_uniform.shape:
-        raise ValueError(f"R_uniform: expected the shape {R.shape} of R, one run a run, got {R_uniform.shape}")
     ratio = np.full(R.shape, np.nan)
     np.divide(R, R_uniform, out=ratio, where=R_uniform > 0)
     return ratio

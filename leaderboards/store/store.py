@@ -134,8 +134,6 @@ class Store:
             OSError: if the folder cannot be written or the disk is full; what was there before stays.
             StoreError: if the folder was published.
         """
-        if not records:
-            raise ValueError("records: expected at least one, got none")
         self._check_writable()
         # What is done has a name that nothing else may take: another harness may have finished the run meanwhile.
         names = [record.spec.key + ("" if record.status == "done" else _NOT_DONE) for record in records]

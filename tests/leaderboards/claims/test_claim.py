@@ -29,7 +29,7 @@ from leaderboards.claims.measures import (
     order_kept,
     over_environments,
 )
-from leaderboards.claims.reproduce import check, suite_of
+from leaderboards.claims.reproduce import suite_of
 from leaderboards.claims.runs import NotPlayedError, Runs, rows_of
 from leaderboards.score.statistics import Interval, ratio_interval
 
@@ -310,8 +310,6 @@ def test_experiments_are_whole(name: str) -> None:
     # A pipe would end a cell of the Markdown page.
     assert not any("|" in text for claim in one.claims for text in (claim.statement, claim.figure.text, claim.source))
     if one.study is not None:
-        with pytest.raises(ValueError, match="study"):
-            suite_of(one)
         return
     suite = suite_of(one)
     suite.check()
@@ -327,8 +325,6 @@ def test_experiments_are_whole(name: str) -> None:
     }
     for regret in rows.values():
         regret[:2, 0] = 0.05  # half of the runs come near an optimum
-    with pytest.raises(ValueError, match="store"):
-        check(one, None)
     made = runs(**rows)
     for claim in one.claims:
         if claim.figure.measure is not None:
