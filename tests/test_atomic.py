@@ -54,9 +54,7 @@ def test_two_writers_do_not_share_a_temporary_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lasting", [True, False])
-def test_the_content_is_on_the_disk_before_the_name_is(
-    tmp_path: Path, lasting: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_content_is_on_the_disk_before_the_name(tmp_path: Path, lasting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
 

@@ -145,9 +145,7 @@ def test_feedback_after_a_batch_by_rows_gives_the_posterior_without_it(n_told: i
     width=st.sampled_from([0.0, 0.1, 2.0, 50.0]),
     limit=st.integers(1, 300),
 )
-def test_runs_of_one_arm_are_what_single_picks_would_be(
-    kind: str, seed: int, lam: float, width: float, limit: int
-) -> None:
+def test_runs_of_one_arm_are_what_single_picks_are(kind: str, seed: int, lam: float, width: float, limit: int) -> None:
     rng = np.random.default_rng(seed)
     posterior = posterior_of(kind, rng, 30, lam)
     picks, leads = eager(posterior, width, 250, np.zeros(0, np.int64))

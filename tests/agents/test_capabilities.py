@@ -33,10 +33,7 @@ class Nameless(FiniteArmAgent):
         ({"domains": {"finit"}}, "domains: expected a set among finite, box, got {'finit'}"),
         ({"domains": "finite"}, "domains: expected a set among finite, box, got 'finite'"),
         ({"domains": set()}, "domains: expected at least one of finite, box, got none"),
-        (
-            {"domains": {"box"}, "batch": "batched"},
-            "batch: expected 'sequential', 'fixed' or 'adaptive', got 'batched'",
-        ),
+        ({"domains": {"box"}, "batch": "batched"}, "batch: expected 'sequential', 'fixed' or 'adaptive', got"),
         ({"domains": {"box"}, "needs": {"prior"}}, "needs: expected a set among kernel, noise, horizon, norm, neigh"),
     ],
 )

@@ -381,16 +381,12 @@ class TestErrorsOfANewcomer:
 
     def test_a_seed_in_place_of_a_generator(self) -> None:
         for agent in (Spread(), agents.make("GP-UCB"), agents.make("MAP-UCB"), agents.make("Random")):
-            with pytest.raises(
-                TypeError, match=r"rng: expected a generator, such as numpy.random.default_rng\(0\), got 0"
-            ):
+            with pytest.raises(TypeError, match=r"rng: expected a generator, such as numpy.random.default_rng\(0\)"):
                 agent.reset(self.PROBLEM, 0)  # type: ignore[arg-type]
 
     def test_an_environment_in_place_of_its_problem(self) -> None:
         env = gym.make("GPBandit/Branin-v0", disable_env_checker=True)
-        with pytest.raises(
-            TypeError, match=r"problem: expected a .*Problem, got .*; gpbandit_envs.problem_of\(env\) gives"
-        ):
+        with pytest.raises(TypeError, match=r"problem: expected a .*Problem, got .*; gpbandit_envs.problem_of\(env\)"):
             agents.make("Random").reset(env, np.random.default_rng(0))  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("id", ["GP-UCB", "MAP-UCB", "Random", "Uniform", "BBKB"])

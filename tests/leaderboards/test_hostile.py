@@ -274,9 +274,7 @@ def _spec(**fields: Any) -> Callable[[dict[str, Any]], None]:
         (lambda metadata: metadata.update(schema="x"), "without the gpbandit metadata"),
     ],
 )
-def test_entries_that_no_harness_writes_are_refused(
-    tmp_path: Path, change: Callable[[dict[str, Any]], None], reason: str
-) -> None:
+def test_forged_entries_are_refused(tmp_path: Path, change: Callable[[dict[str, Any]], None], reason: str) -> None:
     with pytest.raises(FileError, match=reason) as refused:
         read_runs(results_file(tmp_path, change))
     assert len(str(refused.value)) < 400

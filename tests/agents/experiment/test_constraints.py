@@ -78,11 +78,7 @@ class TestTexts:
         ("given", "error", "message"),
         [
             (("a * b <= 1",), ValueError, "expected a linear one, such as 'a + 2 * b <= 1': it has 'a * b'"),
-            (
-                ("a + b",),
-                ValueError,
-                "constraint 'a + b': expected a linear one, such as 'a + 2 * b <= 1': expected <=",
-            ),
+            (("a + b",), ValueError, "constraint 'a + b': expected a linear one, such as 'a + 2 * b <= 1': expected"),
             (("a <= b <= c",), ValueError, "expected a number, a sum and a number, in one direction"),
             (("0 <= a >= 1",), ValueError, "expected a number, a sum and a number, in one direction"),
             (("water (g) <= 1",), ValueError, "it has 'water(g)'"),
@@ -132,9 +128,7 @@ class TestRefused:
     def test_other_than_a_list_and_of_tables_and_outcomes(self) -> None:
         with pytest.raises(TypeError, match=re.escape("constraints: expected a list of them, got 'a <= 1'")):
             Experiment(MIXED, constraints="a <= 1")
-        with pytest.raises(
-            ValueError, match=r"constraints: expected only with ranges; .* table.query\('a \+ b <= 1'\)"
-        ):
+        with pytest.raises(ValueError, match=r"constraints: expected only with ranges; .* table.query\('a \+ b <="):
             Experiment([{"a": 1}, {"a": 2}], constraints=["a <= 1"])
         with pytest.raises(ValueError, match="'yield >= 3' is about the outcome 'yield', expected parameters"):
             Experiment(MIXED, outcome="yield", constraints=[agents.constraint({"yield": 1}, ">=", 3)])
@@ -401,11 +395,7 @@ class TestFixed:
         [
             ({"bse": "NaH"}, ValueError, "fixed: no parameter 'bse'; did you mean 'base'?"),
             ({"base": "NaOH"}, ValueError, "base: expected one of 'NaH', 'K2CO3', got 'NaOH'"),
-            (
-                {"a": 0.5},
-                ValueError,
-                "fixed: expected some points to be left with {'a': 0.5}, got none under 'a <= 0.3'",
-            ),
+            ({"a": 0.5}, ValueError, "fixed: expected some points to be left with {'a': 0.5}, got none under 'a <="),
             ({"base": "NaH", "solvent": "water"}, ValueError, "got none under 'forbid(solvent, base)'"),
             (["base"], TypeError, "fixed: expected a dict of values by the names of parameters, got ['base']"),
         ],

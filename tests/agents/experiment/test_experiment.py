@@ -142,9 +142,7 @@ class TestTables:
         played(lab, 3, 4, measured)  # 4, 4 and the last one
         assert lab.results().drop_duplicates(["ligand", "celsius"]).shape[0] == 9
         assert lab.best()[0] == {"ligand": "XPhos", "celsius": 120, "scale": 1}
-        with pytest.raises(
-            ValueError, match="told; none is left; to go beyond them give ranges of parameters, and what"
-        ):
+        with pytest.raises(ValueError, match="told; none is left; to go beyond them give ranges of parameters, and"):
             lab.ask()
 
     @pytest.mark.filterwarnings("ignore:.* does not use it")
@@ -182,10 +180,7 @@ class TestTables:
             ("t\tconc\n20\t1\n30\t2\n", "parameters: expected columns separated by commas, got "),
             ('t,c\n"20,5",1\n"30,5",2\n40,3\n', r"parameters: column 't' holds numbers with decimal commas"),
             ("t,c\n20,1\n3O,2\n40,3\n", r"parameters: column 't' mixes numbers with text, such as '3O' in row 1 \("),
-            (
-                "t,yield\n,\n30,n/a\n40,3\n",
-                "parameters: column 'yield' mixes numbers with text, such as 'n/a' in row 1",
-            ),
+            ("t,yield\n,\n30,n/a\n40,3\n", "parameters: column 'yield' mixes numbers with text, such as 'n/a' in row"),
         ],
     )
     def test_a_csv_file_that_would_be_misread_is_refused(self, text: str, message: str, tmp_path: Path) -> None:
@@ -296,9 +291,7 @@ class TestFailures:
             lab.tell({"x": 0.35}, 1.0)
 
     @pytest.mark.parametrize(("minimise", "worst"), [(False, 1.0), (True, 7.0)])
-    def test_failures_count_as_the_worst_outcome_where_that_is_wanted(
-        self, minimise: bool, worst: float, tmp_path: Path
-    ) -> None:
+    def test_failures_count_as_the_worst_outcome(self, minimise: bool, worst: float, tmp_path: Path) -> None:
         def rewards(lab: Experiment) -> list[float]:
             sign = -1.0 if minimise else 1.0
             return [sign * y + 2.0 for y in lab._informed().y]  # type: ignore[union-attr]
@@ -418,9 +411,7 @@ class TestOpenPoints:
 
     def test_a_policy_that_waits_says_so(self) -> None:
         lab = Experiment({"x": (0, 1)}, "A-GP-UCB")
-        with pytest.raises(
-            ValueError, match=r"n: 'A-GP-UCB' proposes one point at a time, expected ask\(\); 'MAP-BUCB'"
-        ):
+        with pytest.raises(ValueError, match=r"n: 'A-GP-UCB' proposes one point at a time, expected ask\(\)"):
             lab.ask(8)
         point = lab.ask()
         with pytest.raises(ValueError, match=r"ask: 'A-GP-UCB' waits for 1 open points, the first \{'x'"):
@@ -472,9 +463,7 @@ class TestFiles:
         ],
         ids=["ranges", "table", "random", "async", "adaptive"],
     )
-    def test_the_next_points_are_those_without_the_interruption(
-        self, parameters: Any, agent: Any, outcome: Any, tmp_path: Path
-    ) -> None:
+    def test_an_interruption_changes_no_point(self, parameters: Any, agent: Any, outcome: Any, tmp_path: Path) -> None:
         def play(interrupted: bool) -> tuple[list[dict[str, Any]], str]:
             lab = Experiment(parameters, agent, seed=3)
             history: list[dict[str, Any]] = []
@@ -560,10 +549,7 @@ class TestFiles:
         [
             ("{", "expected a file written by Experiment.save"),
             ('{"format": "another"}', "expected a file written by Experiment.save"),
-            (
-                '{"format": "gpbandit-envs experiment", "schema": 4}',
-                "expected schema 1 or 2 or 3, got 4; .* is too old for it",
-            ),
+            ('{"format": "gpbandit-envs experiment", "schema": 4}', "expected schema 1 or 2 or 3, got 4; .* is too"),
             ('{"format": "gpbandit-envs experiment"}', "expected schema 1 or 2 or 3, got None$"),
         ],
     )
@@ -725,9 +711,7 @@ class TestFilesOfOthers:
         first.save(path)
         second.tell(other, 64.0)
         for late in (second, lab):  # the one has another event, the other has fewer
-            with pytest.raises(
-                ValueError, match=r"path: .*'.*lab.json' with 2 events \(1 told\), which differ from event 1 on \("
-            ):
+            with pytest.raises(ValueError, match=r"path: .*'.*lab.json' with 2 events \(1 told\), which differ from"):
                 late.save(path)
         assert Experiment.load(path).best() == (one, 61.0)
         first.tell(other, 65.0)
@@ -742,9 +726,7 @@ class TestFilesOfOthers:
             lab.tell(point, measured(point))
             lab.save(path)
         for again in (Experiment(TABLE, QUICK), Experiment(TABLE, QUICK, seed=1)):
-            with pytest.raises(
-                ValueError, match=r"Experiment.load\('.*'\) goes on from there, overwrite=True replaces it"
-            ):
+            with pytest.raises(ValueError, match=r"Experiment.load\('.*'\) goes on from there, overwrite=True"):
                 again.save(path)
         for point in again.ask(2):
             again.tell(point, 0.0)
@@ -759,9 +741,7 @@ class TestFilesOfOthers:
         lab.save(path)
         for text in ("x,yield\n1,2\n", "[]", '{"format": "gpbandit-envs experiment"}', '{"events": []}'):
             path.write_text(text)
-            with pytest.raises(
-                ValueError, match=r"path: expected a new file, or one written by Experiment.save, got '"
-            ):
+            with pytest.raises(ValueError, match=r"path: expected a new file, or one written by Experiment.save, got"):
                 lab.save(path)
             assert path.read_text() == text
         lab.save(path, overwrite=True)
@@ -863,10 +843,7 @@ class TestFilesThatWereEdited:
             (lambda c: c["events"][2].update(tell=0), "event 2 (counted from 0): expected the number of a point"),
             (lambda c: c["events"].append({"withdraw": 0}), "event 4 (counted from 0): expected the number of a point"),
             (lambda c: c["events"][1].update(failed=True), "event 1 (counted from 0): expected an outcome or"),
-            (
-                lambda c: c["events"][2].update(ask=[]),
-                "expected exactly one of 'ask', 'tell' and 'withdraw', got {'tell",
-            ),
+            (lambda c: c["events"][2].update(ask=[]), "expected exactly one of 'ask', 'tell' and 'withdraw', got"),
             (lambda c: c["events"].append({"withdraw": 2, "outcome": 6.0}), "expected no keys but 'withdraw', got"),
             (lambda c: c["events"][0].update(fixed={"y": 1}), "event 0 (counted from 0): fixed: no parameter 'y'"),
             (
@@ -969,11 +946,7 @@ ROW = "data, row 0 (counted from 0): "
         (ONE, {"data": 2 * [{"x": 0.5, "outcome": 1.0}]}, "data, row 1 (counted from 0): point: {'x': 0.5} has"),
         (ONE, {"data": [{"x": 0.5, "outcome": None}]}, f"{ROW}outcome: expected a number, got none; leave out"),
         (ONE, {"data": [{"x": 0.5, "outcome": None}]}, "or give failures=True if each row without one failed"),
-        (
-            ONE,
-            {"data": [{"x": 2, "outcome": None}], "failures": True},
-            f"{ROW}x: expected a number from 0.0 to 1.0, got 2",
-        ),
+        (ONE, {"data": [{"x": 2, "outcome": None}], "failures": True}, f"{ROW}x: expected a number from 0.0 to 1.0"),
         (ONE, {"data": [{"x": 0.5, "outcome": "high"}]}, f"{ROW}outcome: expected a finite number, got 'high'"),
         (ONE, {"data": [{"x": 0.5, "Yield ": 1.0}], "outcome": "yield"}, "got 'yield'; did you mean 'Yield '?"),
         (ONE, {"data": [{"x": "0,5", "outcome": 1}]}, "got '0,5' (numbers with decimal commas"),
@@ -984,11 +957,7 @@ ROW = "data, row 0 (counted from 0): "
         (TABLE.iloc[:1], {}, "table: expected a column that varies, got 1 equal rows"),
         (TABLE.assign(x=[1, None] * 4 + [2]), {}, "got none in 4 of 9 rows (1, 3, 5, 7, counted from 0), in 'x'; fill"),
         (TABLE.assign(id=list("abcdefghi")), {}, "table: column 'id' has another text in every row"),
-        (
-            TABLE.assign(t=["20,0", "30,5", "40"] * 3),
-            {},
-            "table: column 't' holds numbers with decimal commas, such as ",
-        ),
+        (TABLE.assign(t=["20,0", "30,5", "40"] * 3), {}, "table: column 't' holds numbers with decimal commas, such"),
         (TABLE.assign(t=["20,0", "30,5", "40"] * 3), {}, "'20,0' in rows 0, 1, 3, 4, 6 and 1 more (counted from"),
         (TABLE.assign(t=[f"{t} mg" for t in range(9)]), {}, "table: column 't' holds numbers with a unit"),
         (TABLE.assign(t=list("123456789")), {}, "table: column 't' holds numbers as text, such as '1' in"),

@@ -137,9 +137,7 @@ class TestVerdict:
         ("n", "settings", "fewest"),
         [(9, {}, 10), (12, {}, None), (12, {"n_initial": 14}, 14), (3, {}, 10), (9, {"categories": False}, 12)],
     )
-    def test_it_waits_for_three_outcomes_a_lengthscale(
-        self, n: int, settings: dict[str, Any], fewest: int | None
-    ) -> None:
+    def test_it_waits_for_outcomes_a_lengthscale(self, n: int, settings: dict[str, Any], fewest: int | None) -> None:
         lab = Experiment(RANGES, ("MAP-BUCB", settings), outcome="yield")
         for row in outcomes(n, 1.0, np.random.default_rng(0)).to_dict("records"):
             lab.tell({str(name): row[name] for name in RANGES}, row["yield"])

@@ -566,12 +566,7 @@ def test_suites_by_name_path_and_object(tmp_path: Path) -> None:
         (keys(agents=[]), (), SuiteError, "key 'agents' is missing"),
         (keys(), "Uniform", TypeError, r"agents: expected a list, got 'Uniform'; for one, write \[...\]"),
         (keys(), first_arm(1), TypeError, "agents: expected a list, got <class"),
-        (
-            keys(),
-            [3],
-            TypeError,
-            r"agent: expected an id, an agents.Agent, a class of agents, or a pair of id or class .*, got 3",
-        ),
+        (keys(), [3], TypeError, r"agent: expected an id, an agents.Agent, a class of agents, or a pair of id or"),
         (keys(), [int], TypeError, "agent: expected an id"),
         (keys(), [{"idd": "Uniform"}], SuiteError, "agents: .*idd"),
         (keys(), ["Uniform"], SuiteError, "'Uniform' plays already, as 'Uniform'"),

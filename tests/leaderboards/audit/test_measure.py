@@ -183,9 +183,7 @@ def stated_problem(knowledge: Knowledge = "oracle", norm_bound: float | None = N
         ({"width": 2.0}, stated_problem(norm_bound=1.0), "a tuned width"),
     ],
 )
-def test_a_theorem_promises_something_under_its_conditions_alone(
-    kwargs: dict[str, object], problem: Problem, reason: str
-) -> None:
+def test_a_theorem_holds_under_its_conditions_alone(kwargs: dict[str, object], problem: Problem, reason: str) -> None:
     found = guarantee_status(started(Ref("GP-UCB", kwargs), problem).band_guarantee(), problem)
     assert found == "" if not reason else reason in found
 

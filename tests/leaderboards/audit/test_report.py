@@ -221,9 +221,7 @@ def test_audits_are_kept_beside_the_results_and_read_back(tmp_path: Path) -> Non
     assert [p.name for p in path.parent.iterdir()] == [path.name], "no temporary file is left"
 
 
-def test_a_damaged_or_foreign_audit_counts_as_none_and_is_named(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_or_foreign_audit_is_none_and_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     files = AuditStore(tmp_path)
     good = files.write(audit())
     files.path("b" * 32).write_bytes(good.read_bytes())

@@ -88,10 +88,7 @@ def test_what_is_refused_where_it_is_given(case: Case, reason: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (
-            {"lam": 1e-15},
-            "agent: ValueError: lam: expected at least 1e-14 of the largest prior variance, 1, as rounding",
-        ),
+        ({"lam": 1e-15}, "agent: ValueError: lam: expected at least 1e-14 of the largest prior variance, 1, as"),
         (
             {"kernel": {"name": "polynomial", "degree": 300, "offset": 1e3}},
             "agent: ValueError: kernel: expected a largest prior variance that is finite and > 0, got inf",

@@ -55,13 +55,7 @@ def test_rewards_are_corrupted_and_regret_is_clean() -> None:
     [
         (CORRUPTED, "RGP-UCB", {}, "GP-UCB", "its theorem does not allow for corrupted feedback"),
         (CORRUPTED, "RGP-PE", {"enlargement": "tight"}, "BPE", "its theorem does not allow for corrupted feedback"),
-        (
-            NEAR,
-            "EC-GP-UCB",
-            {},
-            "GP-UCB",
-            "its theorem does not allow for a mean that is only close to the prior's functions",
-        ),
+        (NEAR, "EC-GP-UCB", {}, "GP-UCB", "its theorem does not allow for a mean that is only close to the prior's"),
         (BY_ARM, "VA-PE", {}, "", ""),
     ],
     ids=lambda value: str(value)[:20],

@@ -149,9 +149,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str
         ('"EpsGreedy"', '"tests.leaderboards.play.players:Mine"', "has no attribute 'Mine'; its agents are .*Worst"),
     ],
 )
-def test_wrong_ids_and_settings_are_found_before_anything_runs(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
+def test_wrong_ids_and_settings_are_found_before_a_run(tmp_path: Path, old: str, new: str, message: str) -> None:
     suite = load(tmp_path, TEXT.replace(old, new, 1))
     with pytest.raises(SuiteError, match=message):
         suite.check()
@@ -160,10 +158,7 @@ def test_wrong_ids_and_settings_are_found_before_anything_runs(
 def test_what_is_wrong_with_a_list_of_entries_is_named() -> None:
     keys = {"name": "mine", "horizon": 3, "repetitions": 1, "environments": [{"id": "GPBandit/RKHS-v0"}]}
     for wrong, message in (
-        (
-            {"id": "Uniform"},
-            r"key 'agents': expected a list of entries, got a single one; write \[\[agents\]\] above each",
-        ),
+        ({"id": "Uniform"}, r"key 'agents': expected a list of entries, got a single one; write \[\[agents\]\] above"),
         ("Uniform", r"key 'agents': expected a list of entries, got 'Uniform'; for one, write \['Uniform'\]$"),
         ([{"id": "Uniform"}, 3], r"key 'agents.1': expected an id, or a table with id, kwargs, label, tuned, got 3$"),
         ([], "key 'agents': expected at least one entry, got none$"),

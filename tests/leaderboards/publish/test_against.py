@@ -113,9 +113,7 @@ def test_rows_that_the_board_lacks_are_not_counted_as_not_played(own: Board, tmp
     assert '<span class="status missing">not on the board yet</span>' in page
 
 
-def test_runs_of_two_agents_of_one_name_are_not_one_row(
-    own: Board, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_two_agents_of_one_name_are_not_one_row(own: Board, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """As soon as the folder has a run of it, the board's runs of another package's agent are not taken for the same."""
     index = json.loads((own.directory / MANIFEST).read_text())
     for name in (file_of(own, "EpsGreedy"), file_of(own, "Uniform")):

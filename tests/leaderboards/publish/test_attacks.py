@@ -228,10 +228,7 @@ def uniform(**changed: Any) -> dict[str, Any]:
         ([uniform(label=f"x\n{FORGED}")], "expected a label in one line that can be seen"),
         ([uniform(label="\x1b[2K\x1b[1Aok  screen")], "expected a label in one line that can be seen"),
         ([uniform(label="GP-UCB, width 2")], "GP-UCB, width 2: the results call it 'Uniform'"),
-        (
-            [uniform(), uniform(id="GP-UCB", label="GP-UCB, width 3")],
-            "GP-UCB, width 3: submission.json lists it, and no",
-        ),
+        ([uniform(), uniform(id="GP-UCB", label="GP-UCB, width 3")], "GP-UCB, width 3: submission.json lists it, and"),
         ([uniform(), uniform(label="Uniform too")], "expected every agent once"),
         ([uniform(kwargs={"a": float("nan")})], "kwargs: expected finite numbers"),
         ([uniform(kwargs={"a": "\ud800"})], "kwargs: expected text without lone surrogates"),
@@ -244,9 +241,7 @@ def uniform(**changed: Any) -> dict[str, Any]:
     ],
     ids=lambda value: None if isinstance(value, list) else value[:20],
 )
-def test_a_list_that_lies_is_refused_in_one_line(
-    tmp_path: Path, agents: Any, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lying_list_is_refused(tmp_path: Path, agents: Any, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is played, no line is forged, and nothing that it holds can be taken for an option of pip."""
     made = submission(tmp_path)
     text = json.loads((made / LIST).read_text())
@@ -443,9 +438,7 @@ class Reads(Claims):
 
 @pytest.mark.parametrize("where", ["object", "class"])
 @pytest.mark.parametrize("isolated", [False, True])
-def test_an_agent_that_says_it_is_told_no_kernel_is_told_none(
-    where: str, isolated: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_to_be_told_no_kernel_is_told_none(where: str, isolated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Claims, "capabilities", Claims.capabilities)  # as it was, after this test
     ref = Ref(f"{__name__}:Claims", {"where": where})
     with pytest.raises(ValueError, match=r"expected an agent of the needs \[\] that its class Claims states, got one"):

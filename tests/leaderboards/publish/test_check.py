@@ -166,9 +166,7 @@ def test_the_command_ends_with_1_where_a_run_disagrees(own: Board, capsys: pytes
         execute(["board", "check", "nothing"])
 
 
-def test_runs_that_need_a_missing_extra_are_not_said_to_disagree(
-    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_no_disagreement(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(ref: Ref) -> None:
         if ref.id == "EpsGreedy":
             raise ImportError("Eps is not installed:\npip install eps")

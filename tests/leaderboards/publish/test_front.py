@@ -55,9 +55,7 @@ def test_the_front_page_has_the_theme_of_the_others(own: Board, tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_a_part_is_named_by_its_whole_and_has_no_pages(
-    own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_has_its_wholes_name_and_no_pages(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     part = small_suite("part", repetitions=2).model_copy(update={"part_of": "small"})
     monkeypatch.setattr(front_page, "board_parts", lambda: {"small": ("part",)})
     left = tmp_path / "site" / "board" / "small" / "files" / "part.zip"

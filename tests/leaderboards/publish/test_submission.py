@@ -154,9 +154,7 @@ def test_settings_are_in_the_text(own: Board, tmp_path: Path) -> None:
     assert "`mine` is `('EpsGreedy', {'epsilon': 0.3})`, played from Python" in text
 
 
-def test_only_done_runs_are_packed_and_the_others_are_named(
-    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_done_runs_are_packed_and_others_named(here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A second agent crashed in all of its runs, the first in one: what is submitted is what can be verified."""
     folder, _ = here
     store = Store(folder / "res")
@@ -269,9 +267,7 @@ def test_the_trace_of_a_better_agent_is_found_and_named(
     assert f"NOT {2 * REPETITIONS} runs of Mine are those of GP-UCB, width 2 on the board, bit for bit" in said
 
 
-def test_a_row_without_code_is_found_before_anything_is_played(
-    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_without_code_is_found_at_once(here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, id = here
     make_submission(folder / "res", folder / "sub")
     path, code = folder / "sub" / "submission.json", folder / "sub" / "code"
@@ -436,9 +432,7 @@ FiniteArmEnv.step = step
 
 
 @pytest.mark.slow
-def test_code_that_changes_the_environment_is_found(
-    here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changing_the_environment_is_found(here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Beside the environment the forged regret would come out again; where none of that code is, it does not."""
     folder, id = here
     module = folder / f"{id.partition(':')[0]}.py"
@@ -496,9 +490,7 @@ def test_a_submission_with_other_instances_is_not_accepted(here: Here, own: Boar
         accept(opened, own.directory, opened.store, REPORT, by="someone", code="somewhere")
 
 
-def test_instances_that_differ_by_rounding_are_accepted(
-    here: Here, own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounded_instances_are_taken(here: Here, own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On another machine the last bits of a drawn function are others, and so is its hash."""
     folder, _ = here
 

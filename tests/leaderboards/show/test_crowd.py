@@ -58,9 +58,7 @@ def opened(page: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP, WIDE])
-def test_nothing_covers_the_curves_and_the_list_beside_them(
-    crowd: Path, open_page: Open, size: tuple[int, int]
-) -> None:
+def test_nothing_covers_the_curves_and_their_list(crowd: Path, open_page: Open, size: tuple[int, int]) -> None:
     with open_page(crowd / "site" / "env-rkhs.html", size) as page:
         opened(page)
         assert page.locator(".modebar").count() == 0

@@ -136,9 +136,7 @@ def charts() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("charts")
-def test_a_new_chart_is_on_the_pages_and_in_the_figures_with_its_own_axes(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_chart_is_on_pages_and_figures_with_its_own_axes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     index = build_page(store.directory)
     pages = index.parent / "site"
     for name in ("env-rkhs", "env-gpsample", "agent-gp-ucb"):

@@ -99,9 +99,7 @@ def test_merged_shards_name_the_board_that_they_were_played_against(tmp_path: Pa
     assert noted(plain) is None
 
 
-def test_merging_keeps_the_better_result_and_leaves_damage_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_merging_keeps_better_results_and_leaves_damage_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     one, other = played(tmp_path / "1", specs()[:1]), played(tmp_path / "2", specs()[:2])
     (one.runs_directory / "broken.parquet").write_bytes(b"x")
     # A footer that begins with zeros is an error of another kind.

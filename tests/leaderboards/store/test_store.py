@@ -79,9 +79,7 @@ def test_round_trip_of_single_runs_and_groups(store: Store) -> None:
     assert {"gpbandit_envs", "commit", "python", "libraries", "machine"} == set(written)
 
 
-def test_a_relative_folder_stays_where_it_was_and_is_named_as_it_was_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_folder_stays_where_it_was_and_as_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = Store("results")
     store.write(record(0))
@@ -211,9 +209,7 @@ def damage_traces(path: Path) -> None:
         (damage_traces, "a run without its trace"),
     ],
 )
-def test_a_damaged_file_is_set_aside_and_named(
-    store: Store, caplog: pytest.LogCaptureFixture, damage: Any, reason: str
-) -> None:
+def test_damaged_files_are_set_aside(store: Store, caplog: pytest.LogCaptureFixture, damage: Any, reason: str) -> None:
     store.write(record(0))
     path = only_file(store)
     store.write(record(1))

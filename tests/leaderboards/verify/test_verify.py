@@ -337,9 +337,7 @@ Store(sys.argv[1]).write(run_spec(RunSpec(env=env, agent=Ref("GP-UCB"), repetiti
 
 @pytest.mark.slow
 @pytest.mark.skipif(not fits("Nehalem"), reason="needs an x86-64 processor with SSE 4.2")
-def test_runs_under_other_loops_are_played_again_under_theirs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_under_other_loops_are_played_under_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Then every bit is the same, and no tolerance is asked for: a record's own word buys none."""
     env = os.environ | environment("Nehalem+NumPy-baseline")
     subprocess.run([sys.executable, "-c", PLAY, str(tmp_path / "r")], env=env, check=True)

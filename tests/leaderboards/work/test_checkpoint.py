@@ -63,9 +63,7 @@ def test_stopped_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("timeout", [1000.3, 999.0])
-def test_a_run_that_resumes_has_the_time_that_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float
-) -> None:
+def test_a_resumed_run_has_the_time_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout: float) -> None:
     slow = RunSpec(env=RKHS, agent=Ref(players.path(players.Slow), {"seconds": 0.03}), repetition=0, horizon=100)
     store = Store(tmp_path)
     turn, turns = Loop.turn, itertools.count(1)

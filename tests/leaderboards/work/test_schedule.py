@@ -222,9 +222,7 @@ def test_retry_failed_plays_again_what_is_not_done(tmp_path: Path) -> None:
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("status", ["timeout", "skipped", "crashed"])
-def test_retry_failed_does_not_take_the_old_verdict_when_a_worker_dies(
-    tmp_path: Path, local: LocalExecutor, status: Status
-) -> None:
+def test_retry_failed_takes_no_old_verdict(tmp_path: Path, local: LocalExecutor, status: Status) -> None:
     counts = tmp_path / "counts"
     counts.mkdir()
     store = Store(tmp_path / "results")
