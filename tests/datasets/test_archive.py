@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
+import struct
 import tarfile
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpbandit_envs.datasets.archive import open_member
 from gpbandit_envs.datasets.cache import copy_checked
 from gpbandit_envs.datasets.errors import IntegrityError
+from gpbandit_envs.datasets.readers import masked_crc32c, message_fields, read_plain_pickle, read_tfrecords
+from tests.datasets.records import write_records
 
 UNSAFE = ["../evil", "a/../../evil", "/etc/evil", "C:/evil", "C:evil", "..\\evil", "\\\\host\\share\\evil"]
 
@@ -108,3 +113,97 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     ):
         copy_checked(stream, to, sha256="0" * 64, size=1_000, what="bomb")
     assert list(to.parent.iterdir()) == []
+
+
+# ---- readers: records and messages against published check values, pickles that must be refused ----
+
+
+def unmask(masked: int) -> int:
+    rotated = (masked - 0xA282EAD8) % 2**32
+    return (rotated << 15 | rotated >> 17) % 2**32
+
+
+def bitwise_crc32c(data: bytes) -> int:
+    """The definition, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def test_check_values_of_rfc_3720() -> None:
+    blocks = [bytes(32), b"\xff" * 32, bytes(range(32)), bytes(range(31, -1, -1)), b"123456789", b""]
+    expected = [0x8A9136AA, 0x62A8AB43, 0x46DD794E, 0x113FDB5C, 0xE3069283, 0]
+    assert [unmask(int(crc)) for crc in masked_crc32c(blocks)] == expected
+
+
+def test_blocks_of_any_lengths_agree_with_the_definition() -> None:
+    rng = np.random.default_rng(0)
+    blocks = [rng.bytes(int(length)) for length in rng.integers(0, 200, size=60)]
+    assert [unmask(int(crc)) for crc in masked_crc32c(blocks)] == [bitwise_crc32c(block) for block in blocks]
+
+
+def test_records_come_back_in_order_over_batches(tmp_path: Path) -> None:
+    records = [f"record {i}".encode() * (i % 5) for i in range(5_000)]
+    path = write_records(tmp_path / "a.tfrecord", records)
+    assert list(read_tfrecords(path)) == records
+
+
+@pytest.mark.parametrize("position", [0, 9, 14, 30])
+def test_a_flipped_bit_anywhere_is_noticed(tmp_path: Path, position: int) -> None:
+    path = write_records(tmp_path / "a.tfrecord", [b"0123456789" * 3] * 3)
+    content = bytearray(path.read_bytes())
+    record = len(content) // 3
+    content[record + position] ^= 0x10
+    path.write_bytes(content)
+    with pytest.raises(IntegrityError, match=r"record 1|record 2 is"):
+        list(read_tfrecords(path))
+
+
+@pytest.mark.parametrize("missing", [1, 4, 10, 35, 45])
+def test_a_cut_file_is_noticed(tmp_path: Path, missing: int) -> None:
+    path = write_records(tmp_path / "a.tfrecord", [b"0123456789" * 3] * 3)
+    path.write_bytes(path.read_bytes()[:-missing])
+    with pytest.raises(IntegrityError, match=r"record 2 is (damaged or )?cut off"):
+        list(read_tfrecords(path))
+
+
+def test_a_message_of_every_wire_type() -> None:
+    message = b"\x08\xac\x02" + b"\x11" + struct.pack("<d", 2.5) + b"\x1a\x03abc" + b"\x25" + b"\x01\x02\x03\x04"
+    assert list(message_fields(message)) == [(1, 300), (2, 2.5), (3, b"abc"), (4, b"\x01\x02\x03\x04")]
+
+
+@pytest.mark.parametrize("message", [b"\x08", b"\x08" + b"\xff" * 10, b"\x11abc", b"\x1a\x05abc", b"\x0b", b"\xff"])
+def test_damaged_messages_are_refused(message: bytes) -> None:
+    with pytest.raises(ValueError, match=r"^message: "):
+        list(message_fields(message))
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch evil",)
+
+
+@pytest.mark.parametrize("content", [Evil(), {"a": [Evil()]}, np.float64(1.0), Path("x"), len, complex(1, 2)])
+def test_pickles_that_name_code_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: object) -> None:
+    monkeypatch.chdir(tmp_path)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        path = tmp_path / "a.pkl"
+        path.write_bytes(pickle.dumps(content, protocol=protocol))
+        with pytest.raises(IntegrityError, match="only plain containers and numbers are allowed"):
+            read_plain_pickle(path)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_plain_pickles_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
+    plain = {"a": [1, 2.5, None, True, "x", b"y"], (1, 2): {"b": {3, 4}}}
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps(plain))
+    assert read_plain_pickle(path) == plain
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(IntegrityError, match="refused pickle"):
+            read_plain_pickle(path)
