@@ -9,8 +9,7 @@ from typing import Any
 
 def module_at(path: Path) -> Any:
     """The module in a file."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
+    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

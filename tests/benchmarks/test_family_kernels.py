@@ -83,8 +83,7 @@ def test_the_file_of_core_v2_is_made_again(label: str, monkeypatch: pytest.Monke
     """
     there = json.loads((suite_folder("core-v2") / "core-v2-kernels.json").read_text())["families"][label]
     entry = next(entry for entry in FAMILIES if entry.ref.label == label)
-    data = next(row.data for row in ENVIRONMENTS if row.id == entry.id)
-    assert data is not None
+    data: Any = next(row.data for row in ENVIRONMENTS if row.id == entry.id)
     assert there["data"] == dict(datasets.cards()[data].sha256)
     fits: list[Fit] = []
 

@@ -183,8 +183,7 @@ def test_modules_that_run_are_noted() -> None:
 def test_the_architecture_says_how_many_a_reward_passes(tmp_path: Path) -> None:
     stored, _, whole = (len(modules) for _, modules in islice(walks(tmp_path), 3))
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    told = re.search(r"(\d+) until the run is stored, (\d+) until the page is written", text)
-    assert told is not None
+    told: Any = re.search(r"(\d+) until the run is stored, (\d+) until the page is written", text)
     # What a process does once, another test may have done before this one.
     assert stored == pytest.approx(int(told[1]), abs=5)
     assert whole == pytest.approx(int(told[2]), abs=5)

@@ -178,8 +178,7 @@ class TestEnvironment:
         means = env.unwrapped.mean(np.arange(25)) if env.reset(seed=0) else None  # type: ignore[attr-defined]
         assert problem.prior_mean == round(float(np.mean(means)), 2)
         assert len(list(own_folder.iterdir())) == 1
-        kept = find(table_hash(problem.arms, means), problem.kernel.to_spec())
-        assert kept is not None
+        kept: Any = find(table_hash(problem.arms, means), problem.kernel.to_spec())
         assert kept.approximations == problem.approximations
         agent = agents.make("GP-UCB", width="dmm-slack")
         agent.reset(problem, np.random.default_rng(0))

@@ -65,8 +65,7 @@ def test_every_page_leads_to_the_boards(site: Path) -> None:
     for path in site.rglob("*.html"):
         bar = re.search(r'<nav class="to-boards".*?</nav>', path.read_text(encoding="utf-8"), re.DOTALL)
         assert bar is not None, path
-        found = re.search(r'href="([^"]+)">All boards', bar[0])
-        assert found is not None
+        found: Any = re.search(r'href="([^"]+)">All boards', bar[0])
         assert (path.parent / found[1]).resolve() == site.parent / "index.html", path
 
 

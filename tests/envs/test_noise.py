@@ -248,8 +248,7 @@ def made(**kwargs: Any) -> FiniteArmEnv:
 
 
 def shifts(attack: dict[str, Any], env: FiniteArmEnv) -> np.ndarray:
-    corruption = as_corruption({**attack, "budget": 1.0})
-    assert corruption is not None
+    corruption: Any = as_corruption({**attack, "budget": 1.0})
     assert env.problem.arms is not None
     return corruption.attack.shifts(env.mean(np.arange(60)), env.problem.arms)
 
@@ -300,8 +299,7 @@ def test_what_the_attacks_make_of_the_function() -> None:
 
 
 def test_low_arms_are_not_lifted() -> None:
-    attack = as_corruption({"name": "top_k", "k": 99, "low": 0.5, "budget": 1.0})
-    assert attack is not None
+    attack: Any = as_corruption({"name": "top_k", "k": 99, "low": 0.5, "budget": 1.0})
     mean = np.array([2.0, 0.1, -1.0])
     np.testing.assert_array_equal(attack.attack.shifts(mean, np.arange(3.0)[:, None]), [-1.5, 0.0, 0.0])
 

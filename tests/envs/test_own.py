@@ -207,8 +207,7 @@ def test_a_failed_definition_leaves_the_one_before() -> None:
 def test_a_file_is_the_table_id_with_its_hash(file: Path) -> None:
     env = from_table(file, "yield", ignore=["solvent"], kernel=SE(0.3))
     assert env.spec is not None
-    found = pinned("Own/my-yields-v0", {})
-    assert found is not None
+    found: Any = pinned("Own/my-yields-v0", {})
     assert (found.id, found.name) == ("GPBandit/Table-v0", "my-yields")
     assert found.kwargs == env.spec.kwargs
     json.dumps(found.kwargs)
@@ -216,18 +215,15 @@ def test_a_file_is_the_table_id_with_its_hash(file: Path) -> None:
     twin = gym.make(found.id, **found.kwargs)
     assert rewards(twin, [0, 1, 2]) == rewards(env, [0, 1, 2])
     assert gym.envs.registration.EnvSpec.from_json(env.spec.to_json()).kwargs == env.spec.kwargs
-    plain = pinned("GPBandit/Table-v0", {"file": str(file), "target": "yield"})
-    assert plain is not None
+    plain: Any = pinned("GPBandit/Table-v0", {"file": str(file), "target": "yield"})
     assert (plain.name, plain.kwargs["sha256"]) == ("my yields", found.kwargs["sha256"])
 
 
 def test_an_edited_file_is_another_environment(file: Path) -> None:
     stated = {"file": str(file), "target": "yield"}
-    before = pinned("GPBandit/Table-v0", stated)
+    before: Any = pinned("GPBandit/Table-v0", stated)
     file.write_text(file.read_text().replace("90.0", "95.0"))
-    after = pinned("GPBandit/Table-v0", stated)
-    assert before is not None
-    assert after is not None
+    after: Any = pinned("GPBandit/Table-v0", stated)
     assert before.kwargs["sha256"] != after.kwargs["sha256"]
     with pytest.raises(ValueError, match=r"sha256: expected .{8}..., got .{8}...; .*my yields.csv holds other data"):
         gym.make(before.id, **before.kwargs)
@@ -239,11 +235,9 @@ def test_a_frame_is_copied_and_stated_with_its_hash() -> None:
     from_table(frame, "yield", name="mine")
     frame.loc[0, "yield"] = 1000.0
     assert best(gym.make("Own/mine-v0")) == 1.0
-    first = pinned("Own/mine-v0", {})
+    first: Any = pinned("Own/mine-v0", {})
     from_table(frame, "yield", name="mine")
-    second = pinned("Own/mine-v0", {})
-    assert first is not None
-    assert second is not None
+    second: Any = pinned("Own/mine-v0", {})
     assert first.id == second.id == "Own/mine-v0"
     assert first.kwargs["sha256"] != second.kwargs["sha256"]
     with pytest.raises(ValueError, match=r"sha256: .* another frame has taken the name since: give each a name="):
@@ -411,16 +405,14 @@ def test_a_function_that_fails_later_says_where() -> None:
 
 def test_a_function_edited_in_a_notebook_is_another_environment() -> None:
     from_function(lambda x: x[0], [(0, 1)], name="f")
-    first = pinned("Own/f-v0", {})
+    first: Any = pinned("Own/f-v0", {})
     from_function(lambda x: x[0], [(0, 1)], name="f")
     assert pinned("Own/f-v0", {}) == first, "run again, not edited"
     from_function(lambda x: x[0] ** 2, [(0, 1)], name="f")
-    assert first is not None
     with pytest.raises(ValueError, match="definition: the function was defined anew since, with another code"):
         gym.make(first.id, **first.kwargs)
     from_function(bowl, BOUNDS, name="f")
-    imported = pinned("Own/f-v0", {"noise_std": 0.5})
-    assert imported is not None
+    imported: Any = pinned("Own/f-v0", {"noise_std": 0.5})
     assert imported.kwargs["definition"]["code"] is None, "known by its name, as everything that can be imported"
     assert imported.kwargs["noise_std"] == 0.5
 
@@ -528,8 +520,7 @@ def test_a_module_that_names_a_function_is_enough(tmp_path: Path, monkeypatch: p
     env = gym.make("my_reactor:Own/reactor-v0")
     env.reset(seed=0)
     assert env.step(np.array([0.5]))[4]["oracle"]["mean"] == -1.0
-    found = pinned("my_reactor:Own/reactor-v0", {})
-    assert found is not None
+    found: Any = pinned("my_reactor:Own/reactor-v0", {})
     assert (found.id, found.name) == ("my_reactor:Own/reactor-v0", "reactor")
     assert found.kwargs["noise_std"] == 0.1
     assert rewards(gym.make(found.id, **found.kwargs), [np.array([0.5])]) == rewards(env, [np.array([0.5])])

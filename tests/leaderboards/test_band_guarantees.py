@@ -370,8 +370,7 @@ def test_noise_without_a_constant_has_no_bound(tmp_path: Path) -> None:
         for repetition in range(2):
             store.write(leaderboards.run(env, id, repetition, 20))
     assert not [outcome for outcome in audit_runs(store, sorted(store.done_keys()), checkpoints=5) if outcome.error]
-    theory = task_theory(summarise(store), "RKHS")
-    assert theory is not None
+    theory: Any = task_theory(summarise(store), "RKHS")
     assert {comparison.proven for comparison in theory.comparisons} == {RegretGuarantee()}
     why = "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"
     assert theory.unmet == why

@@ -142,8 +142,7 @@ def test_run_and_run_again(call: Call, suite: Path, tmp_path: Path) -> None:
     assert code == 0
     assert f"{out}: 4 runs in " in text
     assert "(4 done), 0 were there before" in text
-    kept = Store(out).suite()
-    assert kept is not None
+    kept: Any = Store(out).suite()
     assert kept.name == "tiny"
     code, text, _ = call("run", suite, "--out", out, "--executor", "serial")
     assert code == 0
@@ -261,8 +260,7 @@ class Sleeps(Fine):
     assert "the process that checks it ended with code 3" in str(protocol_breach("own_checked:Leaves", seconds=120.0))
     hangs = protocol_breach("own_checked:Sleeps", seconds=2.0)
     assert hangs == "was not checked within 2 s; agents.check_agent shows where it is when stopped (Ctrl-C)"
-    said = protocol_breach("nowhere_at_all:Mine", seconds=120.0)
-    assert said is not None
+    said: Any = protocol_breach("nowhere_at_all:Mine", seconds=120.0)
     assert "ValueError: agent: 'nowhere_at_all:Mine' names a" in said
 
 

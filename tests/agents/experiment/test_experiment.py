@@ -516,8 +516,7 @@ class TestFiles:
         assert again.ask() == lab.ask()
 
     def test_a_set_of_categories_has_one_order_in_every_process(self) -> None:
-        found = Experiment({"base": {"KOAc", "CsOPiv", "K3PO4"}}, "Random").parameters
-        assert found is not None
+        found: Any = Experiment({"base": {"KOAc", "CsOPiv", "K3PO4"}}, "Random").parameters
         assert found.all[0].labels == ("CsOPiv", "K3PO4", "KOAc")
 
     def test_a_setting_may_be_a_little_like_an_outcome(self, tmp_path: Path) -> None:
@@ -955,7 +954,7 @@ ROW = "data, row 0 (counted from 0): "
         (TABLE.iloc[:0], {}, "parameters: expected at least one row, got none"),
         (TABLE.iloc[[0, 1, 0]], {}, "table: expected different candidates, got rows 0 and 2 equal"),
         (TABLE.iloc[:1], {}, "table: expected a column that varies, got 1 equal rows"),
-        (TABLE.assign(x=[1, None] * 4 + [2]), {}, "got none in 4 of 9 rows (1, 3, 5, 7, counted from 0), in 'x'; fill"),
+        (TABLE.assign(x=pd.Series([1, None] * 4 + [2])), {}, "got none in 4 of 9 rows (1, 3, 5, 7, counted from 0)"),
         (TABLE.assign(id=list("abcdefghi")), {}, "table: column 'id' has another text in every row"),
         (TABLE.assign(t=["20,0", "30,5", "40"] * 3), {}, "table: column 't' holds numbers with decimal commas, such"),
         (TABLE.assign(t=["20,0", "30,5", "40"] * 3), {}, "'20,0' in rows 0, 1, 3, 4, 6 and 1 more (counted from"),
@@ -977,7 +976,11 @@ def test_experiments_that_are_refused(parameters: Any, settings: dict[str, Any],
     [
         ({"x": 3}, {}, "x: expected (low, high), log(low, high), range(low, high + 1) or a list, got 3"),
         (ONE, {"agent": 3}, "agent: expected an id such as 'MAP-BUCB', or a pair"),
-        (TABLE.assign(x=[1, "a"] * 4 + [2]), {}, "table: expected numbers alone or text alone in column 'x'"),
+        (
+            TABLE.assign(x=pd.Series([1, "a"] * 4 + [2])),
+            {},
+            "table: expected numbers alone or text alone in column 'x'",
+        ),
         (TABLE, {"log": None}, "log: expected a list of columns, got None"),
         (TABLE, {"constraints": None}, "constraints: expected a list of them, got None"),
         (7, {}, "parameters: expected a DataFrame, the path of a CSV file or a list of dicts"),

@@ -267,8 +267,7 @@ def test_agents_of_every_kind(tmp_path: Path) -> None:
     assert set(traces.query("agent == 'registered'")["action"]) == {4}
     same = traces.set_index("agent")["action"]
     assert same["object"].tolist() == same["imported"].tolist(), "a copy of an object plays as its class"
-    suite = found.suite
-    assert suite is not None
+    suite: Any = found.suite
     ids = {entry.label: entry.id for entry in suite.agents}
     assert ids["imported"] == "agents.baselines.eps_greedy:EpsGreedy"
     assert ids["class"].startswith("First#")
@@ -651,8 +650,7 @@ def test_rivals_that_are_named_are_a_family_of_their_own(tmp_path: Path) -> None
     frame = found.compare("GP-UCB", ["Uniform", "EpsGreedy"])
     assert frame.index.names == ["other", "environment"]
     single = found.compare("GP-UCB", "Uniform")
-    ranking = Site(summarise(found.store)).rankings["RKHS"]
-    assert ranking is not None
+    ranking: Any = Site(summarise(found.store)).rankings["RKHS"]
     columns = [ranking.agents.index(name) for name in ("GP-UCB", "Uniform", "EpsGreedy")]
     rng, family = np.random.default_rng(0), np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], bool)
     expected = flip_test(ranking.Y[:, columns], rng, family)

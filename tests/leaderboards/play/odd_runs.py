@@ -312,12 +312,11 @@ def broken(case: Case, ending: Ending) -> str | None:
     A bad value is refused at construction or at reset, by an error that names the argument; or the run fails, with a
     reason that begins with whose fault it was; or it is done, and then every number in its trace is finite.
     """
-    record = ending.record
+    record: Any = ending.record
     if ending.kind == "timeout":
         return f"took longer than {SECONDS:g} s: {ending.reason}"
     if ending.kind in ("refused", "raised"):
         return None if NAMED.fullmatch(ending.reason) else f"{ending.kind} with {ending.reason}"
-    assert record is not None
     if ending.kind == "skipped":
         return None
     if ending.kind == "done":

@@ -102,8 +102,7 @@ def test_a_suite_without_a_grid_has_the_keys_that_it_had() -> None:
 
 
 def test_a_stored_suite_and_its_specs_are_the_same_again(swept: Results) -> None:
-    suite = swept.suite
-    assert suite is not None
+    suite: Any = swept.suite
     assert parse_suite(suite.model_dump()).model_dump() == suite.model_dump()
     keys = [spec.key for spec in suite.specs()]
     assert sorted(swept.store.keys()) == sorted(keys)
@@ -249,8 +248,7 @@ def test_a_family_is_one_task_of_a_folder_a_board_and_the_pages(tmp_path: Path) 
     assert len(summary.scores["Family", "GP-UCB"]) == 4
     assert len({member["dim"] for member in summary.tasks["Family"].members.values()}) == 3
     assert summary.tasks["RKHS"].members == {}
-    first = first_problem(summary, "Family")
-    assert first is not None
+    first: Any = first_problem(summary, "Family")
     assert first.dim == summary.tasks["Family"].members[0, 0]["dim"]
     board = write_board(suite, tmp_path / "board", store)
     assert {key: run.spec for key, run in Board(board.directory).entries().items()} == {
@@ -278,8 +276,7 @@ def test_the_command_of_a_row_plays_each_repetition_on_its_member(tmp_path: Path
     store.write_suite(suite)
     summary = summarise(store)
     scores = summary.scores["Family", "GP-UCB"]
-    text = row_command(summary.tasks["Family"], summary.agents["GP-UCB"], scores.blocks)
-    assert text is not None
+    text: Any = row_command(summary.tasks["Family"], summary.agents["GP-UCB"], scores.blocks)
     done = subprocess.run(
         [sys.executable, *shlex.split(text)[1:]], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -141,8 +141,7 @@ def test_unknown_optima_are_measured_from_the_best_of_both(tmp_path: Path) -> No
 def test_what_is_not_kept_is_unknown(made: Made) -> None:
     store, _ = made
     key = sorted(store.done_keys())[0]
-    kept = keep(store.spec(key), store.trace(key))
-    assert kept is not None
+    kept: Any = keep(store.spec(key), store.trace(key))
     scores = kept_scores(kept)
     assert set(KEPT) < set(scores.curves)
     assert (kept_times(10) == np.arange(1, 11)).all()
@@ -309,9 +308,8 @@ def test_runs_of_code_that_has_changed_since_are_forgotten(tmp_path: Path) -> No
 
 
 def test_fingerprints_see_code_and_nothing_else(tmp_path: Path) -> None:
-    own_agent = fingerprint(Ref("GP-UCB"))
+    own_agent: Any = fingerprint(Ref("GP-UCB"))
     assert own_agent == fingerprint(Ref("GP-UCB", {"width": 2.0}, "another label"))
-    assert own_agent is not None
     assert own_agent != fingerprint(Ref("GP-EI"))
     assert fingerprint(Ref("my_agent:MyAgent")) is None
     by_path = fingerprint(Ref("agents.adapters.optuna_study:OptunaStudy"))  # as boards of other libraries name them
@@ -517,8 +515,7 @@ def test_maxima_are_kept_in_a_file_by_what_the_function_is(tmp_path: Path, searc
     write(found, tmp_path / "optima.json")
     assert optima.shipped(tmp_path / "optima.json") == found
     sample = GPSampleBox(Matern(0.1, nu=2.5), 1).draw(np.random.default_rng(0)).evaluate
-    key = optima.key_of(sample, 1)
-    assert key is not None
+    key: Any = optima.key_of(sample, 1)
     assert key != optima.key_of(sample, 2)
     sample.weights[0] = np.nextafter(sample.weights[0], 2.0)  # type: ignore[attr-defined]
     assert key != optima.key_of(sample, 1)

@@ -55,8 +55,7 @@ def regrets(board: Board) -> dict[tuple[str, int], float]:
     """Final regret by the agent's id and the repetition."""
     found = {}
     for key, run in board.entries().items():
-        kept = board.kept(key)
-        assert kept is not None
+        kept: Any = board.kept(key)
         found[run.spec.agent.id, run.spec.repetition] = kept.finals["cumulative_regret"]
     return found
 

@@ -174,8 +174,7 @@ def test_filters_stand_in_the_address_and_are_restored(crowd: Path, open_page: O
         rows = page.locator(".ranked:visible tbody tr:visible")
         names = rows.locator("th a").all_inner_texts()
         assert {site.entrant(name) for name in names} == {NOT_TOLD}
-        found = site.over(["RKHS", "Needle"], names)
-        assert found is not None
+        found: Any = site.over(["RKHS", "Needle"], names)
         assert rows.locator("td.rank .value").all_inner_texts() == [
             f"{found.mean_rank[found.agents.index(name)].estimate:.2f}" for name in names
         ]

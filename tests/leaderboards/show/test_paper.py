@@ -199,9 +199,8 @@ def test_some_agents_are_ranked_among_themselves_and_measured_against_all(tmp_pa
     assert overall.ordered == ("GP-UCB", "EpsGreedy")
     assert [rank.estimate for rank in overall.mean_rank] == [2, 1]
     for task, found in chosen.rankings.items():
-        whole = site.rankings[task]
+        whole: Any = site.rankings[task]
         assert found is not None
-        assert whole is not None
         assert found.metric == whole.metric == "regret_ratio"
         assert (whole.Y[:, [whole.agents.index(name) for name in found.agents]] == found.Y).all()
         assert [chosen.rank(task, name) for name in ("GP-UCB", "EpsGreedy", "Uniform")] == [1, 2, None]

@@ -96,8 +96,7 @@ def test_open_menus_fit_a_phone(real: Path, open_page: Open) -> None:
         )
         for menu in page.locator(".bar .menu").all():
             menu.locator("summary").click()
-            box = menu.locator("ul").bounding_box()
-            assert box is not None
+            box: Any = menu.locator("ul").bounding_box()
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= PHONE[0]
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
@@ -298,8 +297,7 @@ def test_a_pair_stands_once_and_is_shown_in_both_orders(real: Path, open_page: O
             assert page.locator("#said").inner_text() == said
             for row in page.locator("#comparison tbody tr").all():
                 task = row.locator("th").inner_text()
-                found = compare(summary, task, first, second, rankings[task])
-                assert found is not None
+                found: Any = compare(summary, task, first, second, rankings[task])
                 cells = row.locator("td")
                 difference, wins = found.difference, found.wins
                 ends = f"{signed(difference.low, plus=False)} to {signed(difference.high, plus=False)}"

@@ -419,8 +419,7 @@ def test_what_is_kept_of_a_run(store: Store) -> None:
     horizon = 500
     whole = folders.record(Ref("Test/Plain-v0"), Ref("GP-UCB"), 0, horizon)
     store.write(whole, record(1), folders.record(Ref("Test/Plain-v0"), Ref("GP-UCB"), 1, 10))
-    kept = store.kept(whole.spec.key)
-    assert kept is not None
+    kept: Any = store.kept(whole.spec.key)
     assert kept.t.tolist() == kept_times(horizon).tolist()
     assert len(kept.t) <= 60
     regret = np.cumsum(whole.trace["regret"].to_numpy())
@@ -428,8 +427,7 @@ def test_what_is_kept_of_a_run(store: Store) -> None:
     assert kept.finals["cumulative_regret"] == regret[-1]
     assert kept.digest == trace_digest(whole.trace)
     assert set(kept.curves) == set(KEPT)
-    fresh = keep(whole.spec, whole.trace)
-    assert fresh is not None
+    fresh: Any = keep(whole.spec, whole.trace)
     assert all(np.array_equal(fresh.curves[name], kept.curves[name], equal_nan=True) for name in KEPT)
     assert store.kept(record(1).spec.key) is None, "its trace lacks what scores are made of"
     assert len(read_kept(store.path(store.entry(whole.spec.key)))) == 2

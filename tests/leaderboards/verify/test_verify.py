@@ -342,8 +342,7 @@ def test_runs_under_other_loops_are_played_under_theirs(tmp_path: Path, capsys: 
     env = os.environ | environment("Nehalem+NumPy-baseline")
     subprocess.run([sys.executable, "-c", PLAY, str(tmp_path / "r")], env=env, check=True)
     (entry,) = Store(tmp_path / "r").entries().values()
-    stated = entry.origin.machine.loops
-    assert stated is not None
+    stated: Any = entry.origin.machine.loops
     assert any(text.endswith(" Nehalem") for text in stated)
     if environment_with(tuple(stated)) is None:
         pytest.skip("this OpenBLAS has no loops for Nehalem")
