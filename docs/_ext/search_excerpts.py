@@ -38,7 +38,7 @@ def sections(doctree: nodes.document) -> Iterator[tuple[list[str], str]]:
 
 def _words(node: nodes.Node, inside: UnionType) -> str:
     """The words of a node that are not of a part within it."""
-    if not any(isinstance(below, inside) for below in node.findall()):
+    if isinstance(node, nodes.TextElement) or not node.children:
         return node.astext()
     return " ".join(_words(child, inside) for child in node.children if not isinstance(child, inside))
 

@@ -48,7 +48,7 @@ def test_the_problem_states_the_budget(id: str) -> None:
 def test_rgp_pe_plays_the_textbook_s_epochs(problem: Problem, mean: np.ndarray, scale: float) -> None:
     for psi, eta in ((0.5, 2.0), (0.1, 1.0), (0.02, 3.0)):
         K, _, noise_std, F, delta = constants(problem)
-        epochs = 7
+        epochs = 6
         expected = policies.rgp_pe(K, 0.5, noise_std, F, delta, scale, psi, eta, epochs, noisy(mean, noise_std, 6))
         agent: Any = agents.make("RGP-PE", corruption=scale, psi=psi, eta=eta, lam=0.5, delta=delta)
         long = replace(problem, horizon=sum(map(len, expected.batches)))

@@ -386,7 +386,6 @@ def strange(tmp_path: Path) -> Path:
 def test_nothing_that_shows_results_imports_what_they_name(
     strange: Path, trap: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build_page(strange)
     ours = tmp_path / "ours"
     for command in (
         ["page", strange],

@@ -203,8 +203,6 @@ def test_a_run_does_not_go_on_with_an_agent_that_was_edited(tmp_path: Path, edit
     (tmp_path / "mine.py").write_text(AGENT)
     (tmp_path / "helping.py").write_text("ARM = 3")
     part(tmp_path, 8)
-    assert "done 1 [3, 3," in part(tmp_path, -1)
-    part(tmp_path, 8)
     assert (tmp_path / "run.pickle").exists()
     old, new = {"mine.py": ("np.full(n, ARM)", "np.full(n, ARM + 4)"), "helping.py": ("3", "7")}[edited]
     (tmp_path / edited).write_text((tmp_path / edited).read_text().replace(old, new))
