@@ -49,6 +49,12 @@ wrapped_cases = pytest.mark.parametrize(
         if i < _ALL_KINDS or j in (0, 1 + i % (len(WRAPPERS) - 1))
     ],
 )
+CHANGING = params((*CONTEXTUAL, *TIME_VARYING))
+# What offers or means that change from step to step do not touch.
+every_case = pytest.mark.parametrize(
+    ("case", "kind"),
+    wrapped_cases.args[1] + [pytest.param(*case.values, "alone", marks=case.marks, id=case.id) for case in CHANGING],
+)
 
 
 @contextmanager
@@ -64,7 +70,7 @@ def play(env: Any, steps: int, seed: int | None = 5, action_seed: int = 1) -> li
     env.action_space.seed(action_seed)
     out: list[Any] = [env.reset(seed=seed)]
     for _ in range(steps):
-        out.append(env.step(env.action_space.sample()))
+        out.append(env.step(env.action_space.sample(out[-1][-1].get("action_mask"))))
     return out
 
 
@@ -98,26 +104,27 @@ def test_check_env(case: Case, kind: str) -> None:
             check_env(env, skip_render_check=True)
 
 
-@wrapped_cases
+@every_case
 def test_same_seed_same_episode_and_copies_go_on_alike(case: Case, kind: str) -> None:
     env = WRAPPERS[kind](case.make())
     first = as_json(play(env, 6))
-    assert as_json(play(env, 6)) == first
+    trace = play(env, 6)
+    assert as_json(trace) == first
     assert as_json(play(WRAPPERS[kind](case.make()), 6)) == first
     for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
-        action = env.action_space.sample()
+        action = env.action_space.sample(trace[-1][-1].get("action_mask"))
         expected = copy.deepcopy(env).step(action)
         assert as_json([twin.step(action)]) == as_json([expected])
 
 
-@wrapped_cases
+@every_case
 def test_spec_survives_json(case: Case, kind: str) -> None:
     env = WRAPPERS[kind](case.make())
     spec = gym.envs.registration.EnvSpec.from_json(env.spec.to_json())
     assert as_json(play(gym.make(spec), 5)) == as_json(play(env, 5))
 
 
-@cases
+@pytest.mark.parametrize("case", PARAMS + CHANGING)
 def test_seeds_differ(case: Case) -> None:
     env = case.make()
     assert as_json(play(env, 5, seed=0)) != as_json(play(env, 5, seed=1))
@@ -187,7 +194,7 @@ def test_oracle_agrees_with_the_certificate(case: Case) -> None:
     assert abs(bandit.mean(best)[0] - bandit.optimum) <= max(bandit.certificate.optimum_tol, 1e-12)
 
 
-@wrapped_cases
+@every_case
 def test_reveal_oracle_false_hides_it(case: Case, kind: str) -> None:
     env = WRAPPERS[kind](case.make(reveal_oracle=False))
     for entry in play(env, 4):
