@@ -15,12 +15,7 @@ from scipy.stats import norm
 import agents
 from agents import Experiment
 from agents.experiment.goals import Goal, as_goals
-from agents.experiment.hypervolume import (
-    LogHypervolumeImprovement,
-    boxes_above,
-    is_dominated,
-    reference_of,
-)
+from agents.experiment.hypervolume import LogHypervolumeImprovement, boxes_above, is_dominated, reference_of
 from agents.experiment.several import SeveralOutcomes
 from benchmarks.mixtures import hypervolume
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import itertools
 import json
 import re
@@ -10,29 +11,39 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module, resources
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import agents
 import leaderboards
 from agents import Agent
+from agents.exact.gp_ucb import GPUCB
+from benchmarks.bench_site import audit, write
 from gpbandit_envs.channels import as_channel
 from leaderboards.api.run_suite import run_suite
+from leaderboards.audit.store import AuditStore
+from leaderboards.cli.ranking import _score_lines
+from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval
-from leaderboards.score.summary import summarise
+from leaderboards.score.summary import summarise, unfinished_runs
 from leaderboards.score.tasks import Task
-from leaderboards.show import build_page, palette
+from leaderboards.show import build, build_page, palette
+from leaderboards.show.agent_card import agent_card, bibtex, cited, describe_built
 from leaderboards.show.build import embed, page_templates, prose
 from leaderboards.show.chart import Axis, Chart, Line, TaskView, page_json
 from leaderboards.show.charts import metric_chart, time_chart
 from leaderboards.show.environment import REPEATED, repetition_data
 from leaderboards.show.format import between, file_names, number, packed_each, row_command
-from leaderboards.show.overview import overview_page
+from leaderboards.show.overview import _cards, overview_page
 from leaderboards.show.palette import HUES, LineStyle, line_styles, swatch, thumbnail
+from leaderboards.show.paper import latex_table
+from leaderboards.show.rebuilt import first_problem
 from leaderboards.show.shared import Site
 from leaderboards.show.table import TableCell, number_cell
 from leaderboards.store.exchange import add, pack
@@ -397,3 +408,293 @@ def test_an_interval_is_cut_at_zero_where_no_value_is_below() -> None:
     above = Interval(0.2, -0.1, 0.5, 5)
     assert between(above, values=np.array([0.1, 0.3])) == between(above) == "0 – 0.500"
     assert between(above, values=np.array([-0.1, 0.3])) == "-0.100 – 0.500"
+
+
+# ---- what a page builds again of a task ----
+
+
+def test_the_problem_is_the_one_that_was_played(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    played = leaderboards.run(("GPBandit/RKHS-v0", {"n_arms": 30, "dim": 2}), "Random", 4, 10, seed=3)
+    store.write(played)
+    problem = first_problem(summarise(store), "RKHS")
+    assert problem is not None
+    with instance_env(played.spec) as (_, expected):
+        np.testing.assert_array_equal(problem.arms, expected.arms)
+
+
+def test_a_size_from_a_stranger_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(record(Ref("GPBandit/RKHS-v0", {"n_arms": 10**7}), Ref("GP-UCB"), 0))
+    store.write(record(Ref("other/Env-v0"), Ref("GP-UCB"), 0))
+    summary = summarise(store)
+    with pytest.raises(ValueError, match="n_arms: no environment is built again for more than 100,000, got 10,000,000"):
+        first_problem(summary, "RKHS")
+    assert first_problem(summary, "Env") is None
+
+
+# ---- the plotting library of the pages is the one that the package was built with, else that of Plotly ----
+
+
+THEIRS = resources.files("plotly") / "package_data" / "plotly.min.js"
+
+
+def test_ours_before_that_of_plotly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_STATIC", tmp_path)
+    assert build.plotting_library() == THEIRS
+    (tmp_path / "plotly.min.js").write_text("ours")
+    assert build.plotting_library() == tmp_path / "plotly.min.js"
+
+
+def test_without_either_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_STATIC", tmp_path)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(ImportError, match=r"pages draw with plotly.min.js, .* pip install -e \. in the checkout"):
+        build.plotting_library()
+
+
+# ---- large folders: how much memory the site takes to build, and how large its pages become ----
+
+
+# The peak is read by the process itself: what the kernel tells of children counts those of other tests too, and what it
+# tells as "maximum resident set" starts at the size of the process that forked.
+BUILD = """
+import sys
+from pathlib import Path
+from leaderboards.show import build_page
+build_page(sys.argv[1])
+print(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks of memory are read from /proc")
+def test_a_fifth_of_the_promised_size_is_built_in_half_the_memory(tmp_path: Path) -> None:
+    # The whole, 1,000 runs of 10,000 rows, and the time are measured by benchmarks/bench_site.py.
+    write(tmp_path, 200, 10_000)
+    built = subprocess.run([sys.executable, "-c", BUILD, str(tmp_path)], check=True, capture_output=True, text=True)
+    assert int(built.stdout.split()[-1]) * 1024 < 1e9
+
+
+@pytest.mark.slow
+def test_pages_stay_small_with_many_audited_agents(tmp_path: Path) -> None:
+    agents = [Ref("Uniform", label="Agent"), *(Ref(f"a.module:Agent{i}", label=f"Agent{i}") for i in range(24))]
+    store = folder(tmp_path, [Ref("GPBandit/RKHS-v0")], agents, repetitions=3, T=400)
+    rng = np.random.default_rng(0)
+    for key in store.done_keys():
+        one = audit(store.spec(key), rng)
+        if int(store.spec(key).agent.label[5:] or 0) % 3:  # a third of the agents have a sketch
+            one = replace(one, facts=replace(one.facts, no_sketch="none"))
+        AuditStore(tmp_path).write(one)
+    build_page(tmp_path, theory=False)
+    sizes = {path.name: path.stat().st_size for path in tmp_path.rglob("*.html")}
+    assert len(sizes) == 1 + 1 + 25 + 1
+    assert max(sizes.values()) < 300_000, max(sizes, key=sizes.__getitem__)
+    scripts = list((tmp_path / "site" / "compare").glob("*.js"))
+    assert len(scripts) == 25
+    assert max(path.stat().st_size for path in scripts) < 400_000
+
+
+# ---- agent card ----
+
+
+def test_an_agent_of_a_run_has_its_words_settings_and_needs() -> None:
+    card = agent_card(Ref("GP-UCB", {"width": 2.0}))
+    assert card is not None
+    assert card.paragraphs[0].startswith("Evaluate `argmax mean_{t-1} + width_t sd_{t-1}`")
+    assert any("Algorithm 1" in text for text in card.references)
+    given = {one.name: one.value for one in card.arguments if one.given}
+    assert given == {"width": "2.0"}
+    meanings = {one.name: one.meaning for one in card.arguments}
+    assert meanings["lam"].startswith("Noise variance in the posterior; None for the problem's `noise_std ** 2`")
+    assert meanings["width"].endswith("or a `WidthSchedule`."), "further lines belong to the argument"
+    assert (card.module, card.name) == ("agents.exact.gp_ucb", "GPUCB")
+    assert (card.plays, card.batches, card.kernel_is_told) == ("arms and boxes", "sequential", True)
+
+
+def test_defaults_of_an_id_count_as_given() -> None:
+    card = agent_card(Ref("SM-MEI"))
+    assert card is not None
+    assert {one.name: one.value for one in card.arguments if one.given} == {"policy": "'mei'"}
+
+
+def test_a_class_that_is_not_loaded_has_no_card() -> None:
+    assert agent_card(Ref("nowhere.module:Thing")) is None
+    assert agent_card(Ref("object:thing")) is None
+
+
+@pytest.mark.parametrize("id", list(agents.registered()))
+def test_every_agent_has_a_description_that_ends_before_its_arguments(id: str) -> None:
+    card = agent_card(Ref(id))
+    assert card is not None
+    assert card.paragraphs
+    assert not any(text.startswith(("Args:", "Attributes:", "Reference", "Raises:")) for text in card.paragraphs)
+    assert card.kernel_is_told is not None
+
+
+@pytest.mark.parametrize("id", list(agents.registered()))
+def test_every_argument_says_what_it_is(id: str) -> None:
+    """Its own words, or those of the class that it inherits it from."""
+    card = agent_card(Ref(id))
+    assert card is not None
+    assert [one.name for one in card.arguments if not one.meaning] == []
+
+
+def test_what_says_nothing_is_described_by_its_name() -> None:
+    class Silent(Agent):
+        def __init__(self, *parts: int, **rest: int) -> None: ...
+
+    Silent.__doc__ = None
+    card = describe_built(Silent, {"speed": 3})
+    assert card.references == ()
+    assert [(one.name, one.value, one.given) for one in card.arguments] == [("speed", "3", True)]
+    assert card.kernel_is_told is None
+    assert (card.plays, card.batches) == ("", "")
+    assert card.name.endswith("Silent")
+
+
+# ---- bibTeX: every paper that an agent cites has its entry, and every entry is cited ----
+
+
+TEXT = (resources.files("agents") / "papers.bib").read_text(encoding="utf-8")
+KEYS = re.findall(r"^@\w+\{(\w+),$", TEXT, re.MULTILINE)
+
+
+def references(id: str) -> tuple[str, ...]:
+    import_module(str(agents.spec(id).entry_point).partition(":")[0])
+    card = agent_card(Ref(id))
+    assert card is not None
+    return card.references
+
+
+def test_the_entries_are_what_the_agents_cite() -> None:
+    own = [id for id in agents.registered() if str(agents.spec(id).entry_point).startswith("agents.")]
+    cites = {key for id in own for text in references(id) for key in cited(text)}
+    assert sorted(cites) == KEYS
+
+
+@pytest.mark.parametrize("entry", TEXT.split("\n\n")[1:])
+def test_an_entry_names_author_title_place_and_the_year_of_its_key(entry: str) -> None:
+    fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+    key = re.findall(r"^@\w+\{(\w+),", entry)[0]
+    assert entry.count("{") == entry.count("}")
+    assert key == f"{fields['author'].partition(',')[0].lower()}{fields['year']}"
+    assert {"title"} < fields.keys()
+    assert fields.keys() & {"booktitle", "journal", "howpublished"}
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("Wang and de Freitas (2014), Theoretical analysis, section 2.", ["wang2014"]),
+        (
+            'Bergstra and Bengio (2012), Random search; the baseline "Random" of Ha et al. (2023).',
+            ["bergstra2012", "ha2023"],
+        ),
+        ("Ha, Nguyen, Zhang and van den Hengel (2023), Algorithm 1.", ["ha2023"]),
+        ("Auer, Cesa-Bianchi and Fischer (2002), Theorem 4 (1999).", ["auer2002"]),
+        ("Nothing that was published.", []),
+    ],
+)
+def test_a_citation_is_its_first_author_and_year(text: str, keys: list[str]) -> None:
+    assert cited(text) == keys
+
+
+def test_entries_come_once_in_the_order_of_mention() -> None:
+    text = bibtex(
+        ["Li and Scarlett (2022), Algorithm 1; Nobody (1900).", "Auer et al. (2002); Li and Scarlett (2022)."]
+    )
+    assert re.findall(r"^@\w+\{(\w+),", text, re.MULTILINE) == ["li2022", "auer2002"]
+    assert bibtex(["Nobody (1900)."]) == ""
+
+
+# ---- environments that nobody could play are not counted, printed or drawn; cards say why nothing is ranked ----
+
+
+PLAYED, OTHER = Ref("GPBandit/RKHS-v0"), Ref("GPBandit/GPSample-v0")
+NEEDS: Failure = ("skipped", "the agent needs kernel", None)
+DATA: Failure = ("skipped", "without its data: no network", None)
+CRASH: Failure = ("crashed", "ValueError: no", "Traceback")
+
+
+def site(path: Path, failed: dict[str, Failure], agents: tuple[Ref, ...] = tuple(AGENTS), repetitions: int = 6) -> Site:
+    failures = {(OTHER.label, label): failure for label, failure in failed.items()}
+    return Site(summarise(folder(path, [PLAYED, OTHER], agents, repetitions, failures=failures)))
+
+
+def labels(agents: tuple[Ref, ...] = tuple(AGENTS)) -> list[str]:
+    return [each.label for each in agents]
+
+
+def test_it_is_named_with_the_main_reason_and_is_nowhere_else(tmp_path: Path) -> None:
+    first, *others = labels()
+    found = site(tmp_path, {first: DATA, **dict.fromkeys(others, NEEDS)})
+    assert list(found.summary.tasks) == list(found.rankings) == list(found.task_files) == ["RKHS"]
+    assert found.summary.unplayed == {"GPSample": "the agent needs kernel" if len(others) > 1 else DATA[1]}
+    assert "skipped" not in found.counts()
+    assert len(unfinished_runs(found.summary)) == 0
+    assert "GPSample" not in latex_table(found)
+    lines = list(_score_lines(found.summary, "cumulative_regret"))
+    assert lines[0] == f"nobody could play GPSample: {found.summary.unplayed['GPSample']}"
+    assert not any("GPSample" in line for line in lines[1:])
+    assert ", 1 environment, " in lines[1]
+    pages = leaderboards.Results(tmp_path).page()
+    text = html.unescape(re.sub("<[^>]+>", " ", Path(pages).read_text(encoding="utf-8")))
+    assert text.count("GPSample") == 1
+    assert f"Nobody could play GPSample: {found.summary.unplayed['GPSample']}." in text
+    assert re.search(r"Environments\s+1\s", text)
+    assert not list(Path(pages).parent.rglob("env-gpsample*"))
+
+
+@pytest.mark.parametrize("case", ["one played", "one crashed", "not tried by all", "all there is"])
+def test_what_somebody_could_play_or_failed_to_is_counted(tmp_path: Path, case: str) -> None:
+    first, *others = labels()
+    failed: dict[str, Failure] = dict.fromkeys(others, NEEDS)
+    if case == "one crashed":
+        failed[first] = CRASH
+    found = site(tmp_path, failed)
+    if case == "not tried by all":
+        store = folder(tmp_path / "part", [PLAYED], AGENTS)
+        folder(tmp_path / "part", [OTHER], AGENTS[1:], failures={(OTHER.label, label): NEEDS for label in others})
+        found = Site(summarise(store))
+    if case == "all there is":
+        failures = {(OTHER.label, label): NEEDS for label in labels()}
+        found = Site(summarise(folder(tmp_path / "all", [OTHER], AGENTS, failures=failures)))
+    assert OTHER.label in found.summary.tasks
+    assert found.summary.unplayed == {}
+
+
+@pytest.mark.parametrize(
+    ("failed", "repetitions", "why"),
+    [
+        (dict.fromkeys(labels(), CRASH), 6, "no run is done, ValueError: no"),
+        ({}, 3, "too few repetitions, 3 where places begin at 6"),
+        ({}, 6, ""),
+    ],
+)
+def test_cards_say_the_true_reason(tmp_path: Path, failed: dict[str, Failure], repetitions: int, why: str) -> None:
+    card = _cards(site(tmp_path, failed, repetitions=repetitions))[OTHER.label]
+    assert card["unranked"] == why
+    assert bool(card["leading"]) == (not why)
+
+
+def test_cards_of_repetitions_that_no_two_have_in_common(tmp_path: Path) -> None:
+    store = folder(tmp_path, [PLAYED], AGENTS)
+    for repetition, agent in enumerate(AGENTS):
+        store.write(record(OTHER, agent, repetition, 60))
+    card = _cards(Site(summarise(store)))[OTHER.label]
+    assert card["unranked"] == "no two agents have finished the same repetitions"
+
+
+def test_row_t_of_a_trace_has_the_width_of_choice_t_plus_1() -> None:
+    widths: list[float] = []
+
+    class Spy(GPUCB):
+        def select(self, n, pending):  # type: ignore[no-untyped-def]
+            actions = super().select(n, pending)
+            widths.append(self.current_width)
+            return actions
+
+    trace = leaderboards.run(("GPBandit/GPSample-v0", {"n_arms": 50}), Spy(), horizon=6).trace
+    assert trace["width"].tolist()[:-1] == widths[1:]
+    assert len(set(widths)) == 6
