@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import agents
-from tests.leaderboards.play.odd_runs import ADAPTERS, FAULTS, HARMLESS, Case, Ending, broken, cases, play, sweep
+from benchmarks.odd_runs import ADAPTERS, FAULTS, HARMLESS, Case, Ending, broken, cases, play, sweep
 
 pytestmark = pytest.mark.wrong_arguments
 OWN = tuple(id for id in agents.registered() if id not in ADAPTERS)
@@ -125,7 +125,7 @@ def test_no_batch_is_planned_beyond_the_horizon(id: str) -> None:
 
 
 def test_a_limit_stops_what_computes_for_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.leaderboards.play.odd_runs.SECONDS", 0.05)
+    monkeypatch.setattr("benchmarks.odd_runs.SECONDS", 0.05)
     case = Case("MAP-UCB", {"fits": 10_000})
     ending = play(case)
     assert ending.kind == "timeout"

@@ -1,6 +1,6 @@
 """Runs with odd numbers and odd objects: what may come of them, and a sweep over thousands of them.
 
-`python -m tests.leaderboards.play.odd_runs --runs 5000 --seed 1` plays that many, counts how they end and prints what
+`python -m benchmarks.odd_runs --runs 5000 --seed 1` plays that many, counts how they end and prints what
 breaks the rule of `broken`. The tests play a share of the same.
 """
 
@@ -416,9 +416,9 @@ def main() -> None:
     logging.getLogger("gpbandit").setLevel(logging.ERROR)  # which says that an environment tells no means
     endings, found, slowest = sweep(given.runs, given.seed, tuple(given.agents))
     for fault, told in sorted(found.items(), key=lambda item: -len(item[1])):
-        print(f"{len(told)} times: {fault}\n    {told[0]}")  # noqa: T201
+        print(f"{len(told)} times: {fault}\n    {told[0]}")
     counts = ", ".join(f"{n} {kind}" for kind, n in endings.most_common())
-    print(f"{sum(endings.values())} runs: {counts}; slowest {slowest:.1f} s; {len(found)} faults")  # noqa: T201
+    print(f"{sum(endings.values())} runs: {counts}; slowest {slowest:.1f} s; {len(found)} faults")
     if found:
         raise SystemExit(1)
 
