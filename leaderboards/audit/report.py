@@ -72,6 +72,10 @@ class BandReport:
 
     def coverage(self) -> Interval:
         """Fraction of repetitions without any violation, with the Clopper-Pearson interval."""
+        return self._coverage
+
+    @cached_property
+    def _coverage(self) -> Interval:
         held = self._largest["violations"] == 0
         return proportion(int(held.sum()), len(held))
 
@@ -102,6 +106,10 @@ class BandReport:
 
     def first_violation(self) -> float | None:
         """Median time of the first checkpoint with a violation, over the repetitions with one; None if none."""
+        return self._first_violation
+
+    @cached_property
+    def _first_violation(self) -> float | None:
         violated = self.checkpoints[self.checkpoints["violations"] > 0].groupby("repetition")["t"].min()
         return None if violated.empty else float(violated.median())
 
