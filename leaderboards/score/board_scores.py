@@ -34,7 +34,7 @@ from gpbandit_envs.channels import as_channel
 from leaderboards.play.measures import IN_UNITS
 from leaderboards.score.frames import pooled_difference, pooled_ranking
 from leaderboards.score.metrics import BEST_SO_FAR, METRICS
-from leaderboards.score.rankings import CRITERIA, ranked_on
+from leaderboards.score.rankings import ranked_on
 from leaderboards.score.reliability import Reliability, reliability
 from leaderboards.score.scores import AgentScores, Block
 from leaderboards.score.statistics import Interval, Ranking, levelled, mean_intervals, stratified_means
@@ -180,13 +180,7 @@ class BoardScores:
 
 
 def run_scores(scores: AgentScores, by: str) -> Float[np.ndarray, " n"]:
-    """Score of each run; NaN where regret or mean gap is unknown.
-
-    Raises:
-        ValueError: if `by` is no criterion.
-    """
-    if by not in CRITERIA:
-        raise ValueError(f"by: expected one of {', '.join(CRITERIA)}, got {by!r}")
+    """Score of each run by one of `leaderboards.score.rankings.CRITERIA`; NaN where regret or mean gap is unknown."""
     if by in IN_UNITS:
         return np.asarray(100 * (1 - scores.finals[by]))
     if by == "best_so_far":

@@ -93,8 +93,10 @@ def merge(sources: Iterable[Path], target: Path) -> MergeResult:
     for key in new:
         (target / _audit(key)).unlink(missing_ok=True)  # of an earlier record
     for source in stores:
-        # An audit belongs to one record: it is adopted only where that is the one that counts here.
-        copy_audits(source.directory, target, [key for key in source.entries() if _is_same(source, store, key)])
+        for key in source.entries():
+            # An audit belongs to one record: it is adopted only where that is the one that counts here.
+            if (audit := source.directory / _audit(key)).exists() and _is_same(source, store, key):
+                _put_audit(target, key, audit.read_bytes())
     found = {key for source in stores for key in source.entries()}
     return MergeResult(len(new), len(found - new))
 
@@ -133,20 +135,8 @@ def pack(directory: Path, archive: Path, *statuses: Status) -> int:
     return len(runs)
 
 
-def copy_audits(source: Path, target: Path, keys: Iterable[str]) -> None:
-    """Copy the audits of runs from one folder into another that holds their records.
-
-    Args:
-        source: Where they are; runs without one are passed over.
-        target: Where they go. One that is there stays.
-        keys: The runs.
-    """
-    for key in keys:
-        path = source / _audit(key)
-        _put_audit(target, key, path.read_bytes() if path.exists() else None)
-
-
 def _put_audit(target: Path, key: str, content: bytes | None) -> None:
+    """Write the audit of a run whose record a folder has; one that is there stays."""
     path = target / _audit(key)
     if content is not None and not path.exists():
         path.parent.mkdir(exist_ok=True)
