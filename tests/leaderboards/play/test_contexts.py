@@ -315,12 +315,15 @@ def test_rewards_are_corrupted_and_regret_is_clean() -> None:
     np.testing.assert_allclose(added[:3], -2 * trace["mean"][:3], atol=1e-12)
 
 
+NOT = "its theorem does not allow for"
+
+
 @pytest.mark.parametrize(
     ("env", "robust", "kwargs", "plain", "why"),
     [
-        (CORRUPTED, "RGP-UCB", {}, "GP-UCB", "its theorem does not allow for corrupted feedback"),
-        (CORRUPTED, "RGP-PE", {"enlargement": "tight"}, "BPE", "its theorem does not allow for corrupted feedback"),
-        (NEAR, "EC-GP-UCB", {}, "GP-UCB", "its theorem does not allow for a mean that is only close to the prior's"),
+        (CORRUPTED, "RGP-UCB", {}, "GP-UCB", f"{NOT} corrupted feedback"),
+        (CORRUPTED, "RGP-PE", {"enlargement": "tight"}, "BPE", f"{NOT} corrupted feedback"),
+        (NEAR, "EC-GP-UCB", {}, "GP-UCB", f"{NOT} a mean that is only close to the prior's functions"),
         (BY_ARM, "VA-PE", {}, "", ""),
     ],
     ids=lambda value: str(value)[:20],

@@ -186,6 +186,11 @@ def test_greedy_gains_more_than_chance_and_at_least_its_share_of_the_best() -> N
         (lambda: realised_information(SE(1.0), np.eye(2), 0.1, np.zeros(0, int)), "actions: expected at least one"),
     ],
 )
+def test_bad_input_of_theory_is_named(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
+
+
 def test_real_runs_stay_below_what_was_proven_and_learn_no_more_than_there_is(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for agent in ("Uniform", ("GP-UCB", {"width": "theory"}), ("BBKB", {"width": "theory"}), "BPE", *BATCHED):
