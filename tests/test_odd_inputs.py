@@ -416,3 +416,16 @@ def test_a_file_is_saved_where_a_link_leads_and_on_no_device(tmp_path: Path) -> 
     assert Experiment.load(tmp_path / "lab.json").open == lab.open
     os.mkfifo(tmp_path / "pipe.json")
     refused(lambda: lab.save(tmp_path / "pipe.json"), "path: expected a file, got the device")
+
+
+def test_results_whose_folder_was_moved_are_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = {**SUITE, "environments": [ENV]}
+    monkeypatch.chdir(tmp_path)
+    results = leaderboards.run_suite(suite, out="here", progress=False)
+    Path("here").rename("there")
+    for call in (results.ranking, results.scores, results.runs, results.page):
+        with pytest.raises(
+            FileNotFoundError, match="here: the results folder was there and is no more, as it was moved"
+        ):
+            call()
+    assert len(leaderboards.Results("there").runs()) == 1

@@ -48,7 +48,7 @@ class Results:
             against, if any.
 
     Attributes:
-        store: The runs, those of the board among them.
+        store: The runs, those of the board among them; `FileNotFoundError` where the folder is no more.
         report: How the runs of the last call ended.
 
     Raises:
@@ -63,16 +63,25 @@ class Results:
         *,
         against: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.store = directory if isinstance(directory, Store) else open_results(directory, against)
+        self._store = directory if isinstance(directory, Store) else open_results(directory, against)
         self.report = report
         self._reduced: dict[str, RunScores] = {}
-        if not self.store.keys():
+        if not self._store.keys():
             raise ValueError(f"directory: expected a results folder with runs, got {self.directory} with none")
+
+    @property
+    def store(self) -> Store:
+        if not self.directory.exists():  # its runs would be none, without a word
+            raise FileNotFoundError(
+                f"{self.directory}: the results folder was there and is no more, as it was moved, or the working "
+                "folder changed; open it where it is, leaderboards.Results(path)"
+            )
+        return self._store
 
     @property
     def directory(self) -> Path:
         """The folder."""
-        return self.store.directory
+        return self._store.directory
 
     @property
     def suite(self) -> Suite | None:
