@@ -341,9 +341,7 @@ class TestRules:
 
 @pytest.mark.parametrize("id", ["GP-UCB", "BKB", "BBKB", "GP-BUCB"])
 def test_a_start_is_pulled_to_its_end_whenever_feedback_comes(id: str) -> None:
-    problem = Problem(
-        name="line", dim=1, arms=np.linspace(0, 1, 30)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=40
-    )
+    problem = Problem(name="l", dim=1, arms=np.linspace(0, 1, 30)[:, None], kernel=SE(0.2), noise_std=0.1, horizon=40)
     whole, split = (begun(problem, id, seed=3, n_start=4) for _ in range(2))
     nothing = Pending.empty(problem)
     together = whole.select(4, nothing)

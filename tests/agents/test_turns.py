@@ -198,9 +198,7 @@ def test_contextual_gp_ei_improves_on_the_best_evaluated_arm_that_is_offered() -
 
 def test_thompson_sampling_draws_among_what_is_offered() -> None:
     """Two arms of equal and independent posteriors are chosen equally often, whatever a third that is asleep does."""
-    problem = Problem(
-        name="three", dim=1, arms=np.array([[0.0], [50.0], [99.0]]), kernel=SE(0.1), noise_std=0.1, contexts=True
-    )
+    problem = Problem(name="3", dim=1, arms=np.array([[0.0], [50], [99]]), kernel=SE(0.1), noise_std=0.1, contexts=True)
     agent = begun(problem, "GP-TS")
     agent.observe(Feedback.of([0], [2], [5.0]))
     agent.offer(np.array([0, 1]))

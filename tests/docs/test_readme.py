@@ -30,9 +30,7 @@ def test_the_table_of_policies_is_current() -> None:
 
 
 def test_every_environment_and_policy_is_named() -> None:
-    ids = re.findall(
-        r"^\| `?([A-Za-z0-9+-]+)`", (ROOT / "docs" / "policies.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    ids = re.findall(r"^\| `?([A-Za-z0-9+-]+)`", (ROOT / "docs/policies.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(ids) > 40
     environments = [row.name for row in ENVIRONMENTS if row.group != "tables in this package"]  # a contributor's own
     missing = [name for name in [*environments, *ids] if f"`{name}`" not in README]

@@ -62,9 +62,7 @@ def test_the_address_is_one_variable(fill: Any, tmp_path: Path) -> None:
     )  # other tests play them
     (tmp_path / "gpbandit_envs").mkdir()
     shutil.copy(ROOT / "gpbandit_envs" / "version.py", tmp_path / "gpbandit_envs")
-    states = {
-        path.relative_to(tmp_path) for path in tmp_path.joinpath("release").rglob("*.*") if ADDRESS in path.read_text()
-    }
+    states = {path.relative_to(tmp_path) for path in (tmp_path / "release").rglob("*.*") if ADDRESS in path.read_text()}
     changed = fill.fill("https://code.example.org/some/gpbandit-envs", tmp_path)
     assert {path.relative_to(tmp_path) for path in changed} == states | {Path("gpbandit_envs/version.py")}
     assert not [path for path in tmp_path.rglob("*.*") if path.is_file() and ADDRESS in path.read_text()]

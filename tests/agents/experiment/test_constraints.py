@@ -185,9 +185,7 @@ class TestPolytope:
 
 
 def spaces(settings: dict[str, Any], constraints: list[Any]) -> FeasibleSpace:
-    region = Region.of(
-        Parameters.of(settings), [agents.experiment.constraints.as_constraint(each) for each in constraints]
-    )
+    region = Region.of(Parameters.of(settings), [as_constraint(each) for each in constraints])
     problem = Problem(name="test", **region.problem_fields())
     assert len(search_domain(problem)) == len(settings)
     return FeasibleSpace(BoxSpace(problem, Search()), region)
@@ -263,9 +261,7 @@ class TestRegion:
         assert len({(point["x"], point["y"]) for point in points}) == 231  # all of them, each equally likely
 
     def test_the_best_point_of_a_region_is_found(self) -> None:
-        space = spaces(
-            {"a": (0, 1), "b": (0, 1), "c": (0, 1), "d": ["x", "y"]}, [agents.mixture("a", "b", "c"), "a <= 0.3"]
-        )
+        space = spaces({"a": (0, 1), "b": (0, 1), "c": (0, 1), "d": ["x", "y"]}, [agents.mixture(*"abc"), "a <= 0.3"])
         target = np.array([0.9, 0.4, 0.0, 0.0, 1.0])
 
         class Hill:
@@ -309,9 +305,7 @@ def test_a_function_s_argument_is_a_parameter_though_python_reads_its_name_in_an
     exec(f"def dear({micro}, base): return {micro} == 3 and base == 'NaH'", functions)
     lab = Experiment({micro: [1, 2, 3], "base": ["NaH", "KOH"]}, QUICK, constraints=[functions["dear"]])
     points = [lab.ask() for _ in range(5)]
-    assert {(point[micro], point["base"]) for point in points} == {(1, "NaH"), (2, "NaH")} | {
-        (n, "KOH") for n in (1, 2, 3)
-    }
+    assert {(p[micro], p["base"]) for p in points} == {(1, "NaH"), (2, "NaH")} | {(n, "KOH") for n in (1, 2, 3)}
     assert Experiment.load(lab.save(tmp_path / "lab.json")).results()[micro].tolist() == [p[micro] for p in points]
 
 

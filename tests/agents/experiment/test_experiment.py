@@ -976,11 +976,7 @@ def test_experiments_that_are_refused(parameters: Any, settings: dict[str, Any],
     [
         ({"x": 3}, {}, "x: expected (low, high), log(low, high), range(low, high + 1) or a list, got 3"),
         (ONE, {"agent": 3}, "agent: expected an id such as 'MAP-BUCB', or a pair"),
-        (
-            TABLE.assign(x=pd.Series([1, "a"] * 4 + [2])),
-            {},
-            "table: expected numbers alone or text alone in column 'x'",
-        ),
+        (TABLE.assign(x=pd.Series([1, "a"] * 4 + [2])), {}, "table: expected numbers alone or text alone in"),
         (TABLE, {"log": None}, "log: expected a list of columns, got None"),
         (TABLE, {"constraints": None}, "constraints: expected a list of them, got None"),
         (7, {}, "parameters: expected a DataFrame, the path of a CSV file or a list of dicts"),

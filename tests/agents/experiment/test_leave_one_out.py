@@ -58,9 +58,7 @@ def test_it_is_that_of_fits_without_each_outcome_in_its_unit(minimise: bool) -> 
     assert check.coverage == pytest.approx(np.mean(np.abs(error) <= 1.96 * np.sqrt(variance)))
     known = lab._informed().hyperparameters[0]  # type: ignore[union-attr]
     assert check.noise_std == pytest.approx(np.sqrt(known.noise))
-    assert check.lengthscales == dict(
-        zip(["celsius", "rate", "base=KOAc", "base=K3PO4"], known.lengthscales, strict=True)
-    )
+    assert check.lengthscales == dict(zip(["celsius", "rate", "base=KOAc", "base=K3PO4"], known.lengthscales))
 
 
 def test_rows_are_numbered_as_in_results_and_failures_are_none() -> None:

@@ -173,11 +173,7 @@ class TestCorrections:
         lab = Experiment({"x": (0, 1)}, "Random", repeats=True, data=data)
         for _ in range(2):
             lab.tell({"x": 0.5}, 1.0)
-        for x, message in (
-            (0.75, "told not at all"),
-            (0.5, "told in rows 1, 2 of results"),
-            (0.25, "is in row 0 of the data"),
-        ):
+        for x, message in ((0.75, "told not at all"), (0.5, "told in rows 1, 2 of"), (0.25, "in row 0 of the data")):
             with pytest.raises(ValueError, match=message):
                 lab.tell({"x": x}, 2.0, correct=True)
         with pytest.raises(TypeError, match="correct: expected True or False"):

@@ -118,9 +118,7 @@ def test_bands_are_audited_against_the_function_of_the_moment(tmp_path: Path, en
     store = Store(tmp_path / "runs")
     played = spec(agent, env=env, width="theory" if env is ENV else "bayes")
     run_missing([played], store, SerialExecutor())
-    assert [verdict.text for verdict in verify(store, store.keys(), tmp_path / "again", SerialExecutor())] == [
-        "identical"
-    ]
+    assert [found.text for found in verify(store, store.keys(), tmp_path / "again", SerialExecutor())] == ["identical"]
     audit = audit_run(played, checkpoints=30, stored=store.trace(played.key))
     assert audit.facts.differs == ""
     assert audit.facts.no_guarantee == why
@@ -299,9 +297,7 @@ def corrupted(env: Ref, agent: str, feedback: str = "on_request", repetition: in
     ],
     ids=lambda played: f"{played.agent.id} {played.feedback}",
 )
-def test_corrupted_runs_are_stopped_again_and_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec
-) -> None:
+def test_corrupted_runs_are_stopped_at_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: RunSpec) -> None:
     """What is left of the budget is among what is saved."""
     assert_same_when_stopped(played, tmp_path, monkeypatch)
 

@@ -335,9 +335,7 @@ def test_kernels_are_a_file_beside_the_suites_by_its_label(tmp_path: Path) -> No
         (("members", "menbers"), {"families": {"RKHS": {"members": {"1": {}}}}}, "environments.0.menbers.*members"),
     ],
 )
-def test_a_wrong_key_is_named(
-    tmp_path: Path, change: tuple[str, str] | tuple[()], file: Any, named: str | None
-) -> None:
+def test_a_wrong_key_is_told(tmp_path: Path, change: tuple[str, str] | tuple[()], file: Any, named: str | None) -> None:
     (tmp_path / "mine.toml").write_text(FILE.replace(*change) if change else FILE)
     (tmp_path / "settings.json").write_text(json.dumps(file))
     if named is None:

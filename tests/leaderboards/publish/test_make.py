@@ -313,10 +313,7 @@ def test_the_command_names_stale_rows_and_renews_them(own: Board, capsys: pytest
         index["files"][name]["source"]["fingerprint"] = "0" * 16
     (own.directory / MANIFEST).write_text(json.dumps(index))
     assert execute(["board", "list"]) == 0
-    assert (
-        "small: 36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform"
-        in capsys.readouterr().out
-    )
+    assert "36 of 36 runs of 3 agents; changed since: EpsGreedy, GP-UCB, width 2, Uniform" in capsys.readouterr().out
     assert execute(["board", "check", "small", "--native", "--seed", "a", "--share", "0.1"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("4 of 36 runs, chosen by a\n")

@@ -235,9 +235,7 @@ def test_a_draw_from_the_prior_has_the_bayesian_bounds_and_a_wrong_kernel_none(t
     assert other is not None
     bounds = {comparison.agent: comparison for comparison in true.comparisons}
     assert bounds["GP-UCB"].proven.theorem == "Srinivas et al. (2010), Theorem 1"
-    assert bounds["GP-UCB"].proven.bound == pytest.approx(bounds["GP-BUCB"].proven.bound), (
-        "a batch of one is sequential"
-    )
+    assert bounds["GP-UCB"].proven.bound == pytest.approx(bounds["GP-BUCB"].proven.bound), "a batch of one"
     assert bounds["GP-UCB"].measured.estimate < (bounds["GP-UCB"].proven.bound or 0.0)
     assert bounds["BBKB"].proven.bound is None
     assert all(comparison.proven.bound is None for comparison in other.comparisons)
