@@ -73,7 +73,7 @@ def test_labels_are_visible_and_ids_are_refused() -> None:
 @pytest.mark.parametrize(("name", "value"), [("repetition", 2**31), ("horizon", 10**40), ("seed", 2**128)])
 def test_enormous_numbers_of_a_spec_are_refused(name: str, value: int) -> None:
     spec = RunSpec(env=ENV, agent=Ref("Uniform"), repetition=0, horizon=5, seed=2**128 - 1)
-    with pytest.raises(ValueError, match=f"{name}: expected an integer of at most"):
+    with pytest.raises(ValueError, match=f"{name}: expected an integer from [01] to "):
         replace(spec, **{name: value})  # type: ignore[arg-type]
 
 
