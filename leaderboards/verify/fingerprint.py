@@ -27,6 +27,7 @@ PROJECT = ("agents", "gpbandit_envs", "leaderboards")
 _LENGTH = 16
 _PACKAGES = ("agents", "gpbandit_envs")
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # fields of statements that hold statements
+_IMPORTERS = ("import_module", "__import__")
 _TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 _NO_SOURCE = (OSError, SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError)
 """What reading and parsing a file raises that is no source of this Python, or is being edited."""
@@ -109,7 +110,16 @@ def _read(path: Path) -> tuple[str, tuple[ast.Import | ast.ImportFrom, ...]]:
     """The source of a file without comments, docstrings and blank lines, imports in front; and the imports of a run."""
     text = _text(path)
     tree = ast.parse(text)
-    return _plain(text, tree), tuple(_imports_in(tree, type_checker=False))
+    return _plain(text, tree), (*_imports_in(tree, type_checker=False), *_called(text, tree))
+
+
+def _called(text: str, tree: ast.Module) -> Iterator[ast.Import]:
+    """Imports by a call that names the module, such as `importlib.import_module("sklearn")`."""
+    for node in ast.walk(tree) if any(name in text for name in _IMPORTERS) else ():
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in _IMPORTERS:
+            name = getattr(node.args[0], "value", None) if node.args else None
+            if isinstance(name, str) and not name.startswith("."):
+                yield ast.Import([ast.alias(name)])
 
 
 def _text(path: Path) -> str:

@@ -573,14 +573,18 @@ def test_what_files_import_is_required(tmp_path: Path) -> None:
     sources = {
         "mine.py": "import json, numpy, gpbandit_envs\nimport pytest\nfrom own import X\nfrom . import z\n",
         "own.py": "def late():\n    from hypothesis.strategies import integers\n    import nowhere\n",
+        "called.py": "import importlib\nx = importlib.import_module('xdist.plugin'), __import__('elsewhere')\n",
         "broken.py": "import ruff(",
     }
     for name, text in sources.items():
         (tmp_path / name).write_text(text)
     found = submission._required({name: tmp_path / name for name in sources})
-    assert [text.partition("==")[0] for text in found] == ["hypothesis", "pytest"]
+    assert [text.partition("==")[0] for text in found] == ["hypothesis", "pytest", "pytest-xdist"]
     assert importlib.metadata.version("pytest") == found[1].partition("==")[2]
-    assert submission._unknown({name: tmp_path / name for name in sources}) == {"nowhere": "own.py"}
+    assert submission._unknown({name: tmp_path / name for name in sources}) == {
+        "nowhere": "own.py",
+        "elsewhere": "called.py",
+    }
     lacking = SubmittedAgent(id="mine:A", kwargs={}, label="A", requires=[*found, "no-such-thing==1.0"])
     made = Submission(tmp_path, "s", (lacking,), Store(tmp_path / "r"), ())
     assert not_installed(made) == {lacking.ref.key: "it requires no-such-thing==1.0, which is not installed here"}
