@@ -114,7 +114,9 @@ def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsy
     (source,) = (file.source for name, file in now.index.files.items() if name.startswith("mine-"))
     assert (source.by, source.code, source.standing) == ("someone", "https://example.org", "verified")
     assert source.report is not None
-    assert source.report.figures == {"identical": 2 * REPETITIONS}
+    # Played with this processor's own loops, and again with those of boards: last digits may differ.
+    assert source.report.figures.keys() <= {"identical", "agrees"}
+    assert sum(source.report.figures.values()) == 2 * REPETITIONS
     assert f"hold-out of root seed {source.report.seed}" in said
     assert source.report.holdout[0].startswith("Mine: ")
     asserted = source.model_dump() | {"report": None}
