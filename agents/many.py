@@ -46,12 +46,15 @@ class VectorAgent(ABC):
     Attributes:
         told: The repetitions that have had feedback after the last evaluation: a mask of shape (R,), or True for all of
             them and False for none.
+        keeps: Whether whitened rows are kept. One repetition that has no room for them can do without: they are
+            computed anew at each evaluation.
     """
 
     def __init__(self, agent: Agent, device: Device, precision: str = "float64") -> None:
         self.agent: Any = agent
         self.device, self.xp, self.precision = device, device.xp, precision
         self.told: Array | bool = False
+        self.keeps = True
         self._rows: CovarianceRows | None = None
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
@@ -79,7 +82,7 @@ class VectorAgent(ABC):
 
     def bytes_each(self, problem: Problem) -> int:
         """Bytes that a repetition takes on the device."""
-        return bytes_of(problem.n_arms, problem.horizon or 0, 1, self.precision)
+        return bytes_of(problem.n_arms, problem.horizon or 0, 1, self.precision, self.keeps)
 
     @abstractmethod
     def _begin(self, horizon: int) -> None:
@@ -130,12 +133,12 @@ class _Posteriors(VectorAgent):
 
     def bytes_each(self, problem: Problem) -> int:
         posteriors = len(getattr(getattr(self.agent, "schedule", None), "grid", (1.0,)))
-        return bytes_of(problem.n_arms, problem.horizon or 0, posteriors, self.precision)
+        return bytes_of(problem.n_arms, problem.horizon or 0, posteriors, self.precision, self.keeps)
 
     def _begin(self, horizon: int) -> None:
         agent, R = self.agent, len(self._rngs)
         model = agent.model_on(self.problem)
-        room = Room(self.covariances(model.kernel), R, horizon, self.precision, self._waits)
+        room = Room(self.covariances(model.kernel), R, horizon, self.precision, self._waits, self.keeps)
         agent.arm_beliefs = lambda _: agent.many_beliefs(room)  # type: ignore[method-assign,assignment,return-value]
         agent.reset(self.problem, Streams(self._rngs))
         self._beliefs = cast("ManyBeliefs", agent.beliefs)
@@ -190,7 +193,7 @@ class _Eliminations(VectorAgent):
         agent.reset(self.problem, Streams(self._rngs))
         rows = self.covariances(agent.model.kernel)
         pulls = horizon if agent.keeps_all else max(agent.batch_lengths)
-        self._posteriors = Room(rows, R, pulls, self.precision).posteriors(agent.model.noise_of())
+        self._posteriors = Room(rows, R, pulls, self.precision, keeps=self.keeps).posteriors(agent.model.noise_of())
         self._alive = self.device.put(np.ones((R, self.problem.n_arms), bool))
         self._best = self.device.put(np.zeros(R, np.int64))
         self._known = self._posteriors.mean * 1.0, self._posteriors.v * 1.0, agent.current_width

@@ -58,6 +58,7 @@ class Room:
         pulls: Evaluations of each.
         precision: Type of whitened rows.
         waits: Whether a policy sees feedback only when its batch is complete.
+        keeps: Whether whitened rows are kept.
     """
 
     rows: CovarianceRows
@@ -65,10 +66,11 @@ class Room:
     pulls: int
     precision: str = "float64"
     waits: bool = False
+    keeps: bool = True
 
     def posteriors(self, noise: Any) -> ManyPosteriors:
         """R posteriors of no data."""
-        return ManyPosteriors(self.rows, noise, self.repetitions, self.pulls, self.precision)
+        return ManyPosteriors(self.rows, noise, self.repetitions, self.pulls, self.precision, self.keeps)
 
 
 class ManyBeliefs(Beliefs):

@@ -8,7 +8,9 @@ The formulas are those of `gpbandit_envs.gp.exact`, with one more axis in front,
 | `W` | whitened rows | (R, t, A) |
 
 A pull costs each repetition one product of a row with its `W`, which is read once. All repetitions have made equally
-many pulls. Where there is one repetition, many pulls of few arms are renewed: a row for each distinct arm.
+many pulls. Where there is one repetition, many pulls of few arms are renewed: a row for each distinct arm. One whose
+`W` does not fit keeps the small factor `L` of the pulls' own covariances instead, and computes their rows anew at each
+pull: `k(x, .) - (L^-T L^-1 k_t(x))^T K(X_t, .)` is the same row, for as many values of the kernel as `W` has entries.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from gpbandit_envs.gp.linalg import jittered_cholesky, solve_lower
 
 _GRAM_BYTES = 2**29  # the covariances of 8,192 arms with each other
 _LONG, _SPARE = 1.25, 64  # rows beyond one a distinct arm, before they are renewed
+_AGAIN = 2**24  # entries of the rows that are computed anew at a time, 128 MB
 
 
 class CovarianceRows:
@@ -71,6 +74,7 @@ class ManyPosteriors:
         repetitions: Number `R`.
         pulls: Most pulls that a repetition makes before `forget`.
         precision: Type of the whitened rows, `"float64"` or `"float32"`; all else is float64.
+        keeps: Whether whitened rows are kept; if not, there is one repetition.
 
     Attributes:
         mean, v: Posterior mean and variance, the latter never clipped, shape (R, A).
@@ -87,14 +91,17 @@ class ManyPosteriors:
         repetitions: int,
         pulls: int,
         precision: str = "float64",
+        keeps: bool = True,
     ) -> None:
-        self.rows, self.device = rows, rows.device
+        self.rows, self.device, self._keeps = rows, rows.device, keeps
         xp, R, A = rows.device.xp, repetitions, len(rows.X)
         self._noise = np.broadcast_to(np.asarray(noise, np.float64), (A,))
         self._lams: Array = rows.device.put(self._noise) if np.ndim(noise) else None
         self._sums: Array = np.zeros((2, A)) if R == 1 else None
         room = pulls if R > 1 else min(pulls, max(ceil(_LONG * A) + _SPARE, 1))
-        self._W = xp.empty((R, room, A), dtype=getattr(xp, precision), device=rows.prior.device)
+        kept = (R, room, A) if keeps else (1, room, 0)
+        self._W = xp.empty(kept, dtype=getattr(xp, precision), device=rows.prior.device)
+        self._basis, self._L = np.zeros(room, np.int64), np.zeros((0, 0) if keeps else (room, room))
         self.arms = xp.zeros((R, pulls), dtype=xp.int64, device=rows.prior.device)
         self.forget()
 
@@ -122,14 +129,20 @@ class ManyPosteriors:
             self._renew()
             t = self._used
         row, lam = self.rows.take(arms), self.noise_of(arms)
-        if t:
+        whitened = self._whitened(arms) if t and not self._keeps else np.zeros(0)
+        if not self._keeps:
+            row = row - self._explained(whitened)
+        elif t:
             W = self._W[:, :t, :]
             at_arms = xp.take_along_axis(W, arms[:, None, None], axis=2)
             row = row - xp.astype(xp.matmul(xp.permute_dims(at_arms, (0, 2, 1)), W)[:, 0, :], xp.float64)
         d = xp.clip(at(row, arms), 0.0, None) + lam
         root = xp.sqrt(d)
         row = row / root[:, None]
-        self._W[:, t, :] = xp.astype(row, self._W.dtype)
+        if self._keeps:
+            self._W[:, t, :] = xp.astype(row, self._W.dtype)
+        else:
+            self._basis[t], self._L[t, :t], self._L[t, t] = int(arms[0]), whitened, float(root[0])
         z = (y - at(self.mean, arms)) / root
         self.mean += z[:, None] * row
         row *= row
@@ -145,6 +158,21 @@ class ManyPosteriors:
             if self._used > _LONG * self._distinct + _SPARE:
                 self._renew()
 
+    def _whitened(self, arms: Array) -> Float[np.ndarray, " t"]:
+        """`L^-1 k_t(x)` at the arm of the one repetition."""
+        X, t = self.rows.X, self._used
+        return solve_lower(self._L[:t, :t], self.rows.kernel(X[self._basis[:t]], X[self.device.get(arms)])[:, 0])
+
+    def _explained(self, whitened: Float[np.ndarray, " t"]) -> Array:
+        """What the pulls explain of the covariances of an arm, shape (1, A), from rows that are computed anew."""
+        xp, t, found = self.device.xp, len(whitened), self.rows.prior[None, :] * 0.0
+        weights = self.device.put(solve_lower(self._L[:t, :t], whitened, transposed=True)[None, :])
+        step = max(1, _AGAIN // len(self.rows.X))
+        for first in range(0, t, step):
+            part = slice(first, min(first + step, t))
+            found += xp.matmul(weights[:, part], self.rows.take(self.device.put(self._basis[part])))
+        return found
+
     def _renew(self) -> None:
         """Of one repetition: a row for each distinct arm, in place of one a pull. n pulls are one, of noise `lam / n`.
 
@@ -156,6 +184,9 @@ class ManyPosteriors:
         X, n = self.rows.X[arms], counts[arms]
         L, _ = jittered_cholesky(self.rows.kernel(X, X) + np.diag(self._noise[arms] / n))
         self._used = len(arms)
+        if not self._keeps:
+            self._basis[: len(arms)], self._L[: len(arms), : len(arms)] = arms, L
+            return
         inverse = device.put(solve_lower(L, np.eye(len(arms))))
         W = xp.matmul(inverse, self.rows.take(device.put(arms)))
         z = device.put(solve_lower(L, sums[arms] / n))
@@ -175,6 +206,8 @@ def at(values: Array, arms: Array) -> Array:
     return namespace_of(values).take_along_axis(values, arms[:, None], axis=1)[:, 0]
 
 
-def bytes_of(n_arms: int, pulls: int, posteriors: int = 1, precision: str = "float64") -> int:
-    """Bytes that a repetition takes: whitened rows, and ten numbers an arm."""
+def bytes_of(n_arms: int, pulls: int, posteriors: int = 1, precision: str = "float64", keeps: bool = True) -> int:
+    """Bytes that a repetition takes: whitened rows, or the factor and some rows at a time, and ten numbers an arm."""
+    if not keeps:
+        return 8 * (posteriors * (10 * n_arms + pulls**2) + 4 * max(_AGAIN, n_arms))
     return posteriors * n_arms * (pulls * (4 if precision == "float32" else 8) + 8 * 10)

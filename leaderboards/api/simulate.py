@@ -345,6 +345,12 @@ class _SideBySide(_Parts):
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
+                if size <= 1 and self._vector.keeps:
+                    self._vector.keeps = False
+                    each, size = self._vector.bytes_each(self._problem), 1
+                    if each <= most:
+                        self.where += ", rows computed anew"
+                        continue
                 if size <= 1:
                     raise MemoryError(
                         f"device: a repetition takes {each / 1e6:,.3g} MB of {device.name}, and there are "

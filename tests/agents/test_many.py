@@ -101,10 +101,12 @@ def test_rows_of_single_precision_choose_almost_the_same() -> None:
     assert make_vec("GP-UCB", precision="float32").bytes_each(PROBLEM) < make_vec("GP-UCB").bytes_each(PROBLEM)
 
 
-def test_one_repetition_keeps_a_row_a_distinct_arm() -> None:
+@pytest.mark.parametrize("keeps", [True, False])
+def test_one_repetition_keeps_a_row_a_distinct_arm(keeps: bool) -> None:
     problem = replace(PROBLEM, arms=X[:5].copy(), horizon=300)
     many, alone = make_vec("GP-UCB", width=1.0), agents.make("GP-UCB", width=1.0)
     rng, noise = np.random.default_rng(7), np.random.default_rng(3).standard_normal(300)
+    many.keeps = keeps
     many.reset(problem, [rng])
     alone.reset(problem, rng)
     played, used = turns(alone, problem), 0

@@ -14,7 +14,10 @@ import pytest
 
 import agents
 import leaderboards
+from agents import many
+from agents.many import VectorAgent
 from benchmarks.ties import BLIND, POLICIES, compare
+from gpbandit_envs.gp import many as rows
 from gpbandit_envs.wrappers import BatchFeedback
 from leaderboards.api import simulate as module
 from leaderboards.api.simulate import CURVES, Simulation, simulate
@@ -216,6 +219,22 @@ class TestChunks:
         np.testing.assert_array_equal(
             simulate(RKHS, UCB, 5, 10, **QUIET).actions[4], run(4, horizon=10).trace["action"]
         )
+
+    @pytest.mark.parametrize("device", ["numpy", "torch", "array_api_strict"])
+    @pytest.mark.parametrize("agent", [("GP-UCB", {"width": "dmm"}), "GP-AUCB", "BPE"])
+    def test_rows_are_computed_anew_where_one_does_not_fit(
+        self, agent: Any, device: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip(device)
+        monkeypatch.setattr(rows, "_AGAIN", 400)  # ten rows at a time
+        whole = simulate(RKHS, agent, 2, 30, device=device, **QUIET)
+        most = rows.bytes_of(40, 30, 20, keeps=False)
+        monkeypatch.setattr(VectorAgent, "bytes_each", lambda self, _: most if not self.keeps else most + 1)
+        monkeypatch.setattr(many._Posteriors, "bytes_each", VectorAgent.bytes_each)
+        anew = simulate(RKHS, agent, 2, 30, device=device, max_memory=most, **QUIET)
+        assert anew.how == f"side by side on {device}, rows computed anew"
+        np.testing.assert_array_equal(whole.actions, anew.actions)
+        np.testing.assert_array_equal(whole.recommended, anew.recommended)
 
     def test_no_room_for_one(self) -> None:
         with pytest.raises(MemoryError, match=r"device: a repetition takes .* MB of numpy, and there are .* MB: give"):
