@@ -5,6 +5,7 @@ Little is imported here: a signal that comes while the command is still being im
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from leaderboards.cli.stopping import SIGNALLED, open_missing_streams, stoppable
+from leaderboards.cli.stopping import SIGNALLED, OutputError, open_missing_streams, stoppable, told_streams
 from leaderboards.text import visible
 
 _USER_ERROR = 2
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:
         open_missing_streams()
         os.environ["PYTHONSAFEPATH"] = "1"  # no process that this one starts imports from the current folder
-    with stoppable():
+    with stoppable(), told_streams():
         code = _code(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of what Python tidies up
@@ -54,11 +55,9 @@ def _code(arguments: Sequence[str]) -> int:
         return _say(text, getattr(stop, "code", SIGNALLED + signal.SIGINT))
     except MemoryError:
         return _say("error: out of memory; what was done before is kept, and the same command goes on", _USER_ERROR)
-    except OSError as error:
-        if error.filename is not None:
-            raise
+    except OutputError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try once more at its end, and complain
-        if isinstance(error, BrokenPipeError):
+        if error.errno == errno.EPIPE:
             return SIGNALLED + signal.SIGPIPE
         return _say(f"error: cannot write the output ({error.strerror})", _USER_ERROR)
 

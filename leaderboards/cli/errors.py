@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from leaderboards.cli.stopping import OutputError
+
 _SHOWN = 5
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -37,8 +39,8 @@ def user_errors(directory: Path) -> Iterator[None]:
             f"{str(directory)!r} cannot be written as UTF-8 ({error.reason}): give another folder, or set a locale "
             "such as LC_ALL=C.UTF-8"
         ) from None
-    except BrokenPipeError:
-        raise  # not the folder's fault: nobody reads the output
+    except OutputError:
+        raise  # not the folder's fault: nobody reads the output, or its disk is full
     except OSError as error:
         raise UserError(_explained(error, directory)) from None
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -58,6 +58,45 @@ def stoppable() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class OutputError(OSError):
+    """Standard output or standard error cannot be written; a results folder raises errors of the other classes."""
+
+
+class _Output:
+    """A standard stream that raises `OutputError`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        return self._told(self._stream.write, text)
+
+    def flush(self) -> None:
+        self._told(self._stream.flush)
+
+    def _told(self, act: Callable[..., Any], *arguments: str) -> Any:
+        try:
+            return act(*arguments)
+        except OSError as error:
+            raise OutputError(*error.args) from error
+
+
+@contextmanager
+def told_streams() -> Iterator[None]:
+    """Standard output and standard error raise `OutputError`."""
+    before = sys.stdout, sys.stderr
+    output: Any = _Output(sys.stdout)
+    errors: Any = _Output(sys.stderr)
+    sys.stdout, sys.stderr = output, errors
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def open_missing_streams() -> None:

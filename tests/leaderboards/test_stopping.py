@@ -190,6 +190,7 @@ def test_closed_streams(folder: Folder, closed: str) -> None:
         (("--help",), "set -o pipefail; ({}) | true", 141, ""),
         (("show", "quick"), "set -o pipefail; ({}) | true", 141, ""),
         (("list",), "{} > /dev/full", 2, "error: cannot write the output (No space left on device)\n"),
+        (("list",), "PYTHONUNBUFFERED=1 {} > /dev/full", 2, "error: cannot write the output (No space left on"),
         (("show", "quick"), "{} > /dev/full", 2, "error: cannot write the output (No space left on"),
     ],
 )
@@ -198,6 +199,13 @@ def test_output_that_nobody_takes(arguments: tuple[str, ...], shell: str, code: 
     assert ended == code
     assert errors.startswith(said)
     assert bool(errors) == bool(said)
+
+
+def test_a_full_output_is_no_fault_of_the_results_folder(folder: Folder) -> None:
+    code, _, errors = folder.run(executor="serial", shell="{} > /dev/full", pause=0.0).end()
+    assert code == 2
+    assert errors.endswith("error: cannot write the output (No space left on device)\n")
+    assert len(Store(folder.out).done_keys()) == 5
 
 
 @pytest.mark.parametrize("full", ["2> /dev/full", "2> >(true)"])
