@@ -136,7 +136,7 @@ def play_job(job: Job) -> list[RunRecord]:
         for spec in job.specs:
             progress.write(f"{spec.key}\n")
             progress.flush()
-            with contextlib.chdir(os.curdir):  # by which other runs and the user name files: a run may change it
+            with _same_folder():
                 record = _try(spec, job, progress, store)
             finished.append(record)
             ended.append(RunRecord(spec, record.status, reason=record.reason, seconds=record.seconds))
@@ -223,6 +223,21 @@ def _try(spec: RunSpec, job: Job, progress: TextIO, store: Store) -> RunRecord:
 def can_interrupt() -> bool:
     """Whether a run in this thread can be stopped by a signal, which there is none for on Windows."""
     return hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
+
+
+@contextlib.contextmanager
+def _same_folder() -> Iterator[None]:
+    """Undo at the end of the block a change of the working folder, by which other runs and the user name files.
+
+    Unlike `contextlib.chdir` it bears that the folder has been removed.
+    """
+    before = None
+    with contextlib.suppress(OSError):
+        before = os.getcwd()
+    yield
+    if before is not None:
+        with contextlib.suppress(OSError):
+            os.chdir(before)
 
 
 @contextlib.contextmanager

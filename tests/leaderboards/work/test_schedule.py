@@ -87,6 +87,14 @@ def test_an_agent_that_changes_the_working_folder_loses_no_run(
     assert played.done_keys() == Store(tmp_path / played.directory).done_keys() == {spec.key for spec in specs}
 
 
+def test_a_working_folder_that_was_removed_loses_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run_missing(specs_of("Uniform"), Store(tmp_path / "played"), SerialExecutor()).ended == {"done": 3}
+
+
 def test_a_second_call_does_only_what_is_missing(tmp_path: Path, reference: Store) -> None:
     store = Store(tmp_path)
     specs = specs_of(*MIXED)
