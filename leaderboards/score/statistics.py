@@ -232,7 +232,12 @@ def stratified_means(strata: list[Float[np.ndarray, "_n k"]], level: float = LEV
 
 
 def paired_difference(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level: float = LEVEL) -> Interval:
-    """Mean of `x - y` over blocks that both agents played, with Student's interval."""
+    """Mean of `x - y` over blocks that both agents played, with Student's interval.
+
+    Raises:
+        ValueError: if the shapes differ: the scores are then not paired.
+    """
+    _check_paired(x, y)
     return mean_interval(x - y, level)
 
 
@@ -246,11 +251,12 @@ def ratio_interval(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], level
     Its ends are NaN for n = 1, and where the mean of y is not told apart from 0.
 
     Raises:
-        ValueError: for an empty sample, or for a level outside (0, 1).
+        ValueError: for an empty sample, if the shapes differ, or for a level outside (0, 1).
 
     Reference: Fieller (1954), *Some problems in interval estimation*, Journal of the Royal Statistical Society B 16(2).
     """
     x, y = _sample(x), _sample(y)
+    _check_paired(x, y)
     _check_level(level)
     n, a, b = len(x), float(x.mean()), float(y.mean())
     estimate = a / b if b else math.nan
@@ -710,6 +716,12 @@ def _sample(x: np.ndarray) -> np.ndarray:
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number in (0, 1), got {level!r}")
+
+
+def _check_paired(x: np.ndarray, y: np.ndarray) -> None:
+    """One score would be taken for all by NumPy."""
+    if x.shape != y.shape:
+        raise ValueError(f"y: expected the shape {x.shape} of x, one value a block, got {y.shape}")
 
 
 def _scores(Y: np.ndarray) -> np.ndarray:

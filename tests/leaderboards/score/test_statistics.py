@@ -436,6 +436,8 @@ def test_an_agent_between_two_that_differ_ties_with_the_leader_and_keeps_an_open
         (lambda: stratified_means([np.ones((2, 1))], level=2), "level: expected a number in"),
         (lambda: mean_band(np.ones(3)), "Y: expected shape"),
         (lambda: stratified_means([]), "strata: expected at least one"),
+        (lambda: paired_difference(np.ones(3), np.ones(1)), r"y: expected the shape \(3,\) of x"),
+        (lambda: ratio_interval(np.ones(3), np.ones(1)), r"y: expected the shape \(3,\) of x"),
         (lambda: rank(np.ones(3), np.ones((3, 3))), "Y: expected shape"),
         (lambda: pairwise_p(np.array([[np.nan, 1.0]]), rng(0)), "Y: expected finite scores"),
     ],
