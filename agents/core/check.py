@@ -72,52 +72,47 @@ def check_agent(
             f"capabilities: expected a Capabilities as an attribute of the class, got none on {type(make()).__name__}"
         )
     problems = [replace(problem, horizon=horizon) for problem in _problems(make().capabilities.domains)]
-    hint = _Hint(horizon, show)
+    begun, shorter = time.monotonic(), max(_LEAST_HORIZON, horizon // 4)
     for problem in problems:
-        passed = ["actions", "recommendations", "determinism", "resumption", "order", "failures"]
-        reference = _check_seeds(make, problem)
-        for stop in (1, horizon // 2):
-            if not np.array_equal(reference, _play(make, problem, _Disturbance(resume_after=stop))):
-                raise AgentCheckError(f"resume: restored after {stop} evaluations, play differs on {problem.name}")
-        if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
-            raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
-        _play(make, problem, _Disturbance(fail_every=5))
-        if make().capabilities.batch == "fixed":
-            _check_batch(make, problem)
-        if problem.name in (_SEVERAL, _BOX):
-            _check_needs(make, problem)
-            passed.append("needs")
-        if problem.name == _SEVERAL and make().capabilities.contexts:
-            _check_offers(make, problem, reference)
-            passed.append("offers")
-        if make().capabilities.delayed:
-            passed.append("late feedback")
-            late = _play(make, problem, _Disturbance(delay=_DELAY))
-            for stop in (horizon // 2, 2):  # after feedback, and between two picks before any
-                resumed = _play(make, problem, _Disturbance(delay=_DELAY, resume_after=stop))
-                if not np.array_equal(late, resumed):
-                    raise AgentCheckError(
-                        f"resume: restored with {min(stop, _DELAY)} tickets open, play differs on {problem.name}; open "
-                        "evaluations are those in pending, or part of the state"
-                    )
-            _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
-        show(f"{problem.name}: {', '.join(passed)}")
-        hint.say_once()
+        show(f"{problem.name}: {', '.join(_passed_on(problem, make))}")
+        if time.monotonic() - begun >= _SLOW_SECONDS and shorter < horizon:
+            fewer = f"horizon={shorter} plays fewer evaluations, and checks the same clauses"
+            show(f"{_SLOW_SECONDS:.0f} s are over; {fewer}")
+            shorter = horizon  # which is said once
     show(f"{make()!r} keeps the protocol: {len(problems)} problems, {horizon} evaluations each")
 
 
-class _Hint:
-    """Says once how to shorten a check that is slow."""
-
-    def __init__(self, horizon: int, show: Callable[[str], object]) -> None:
-        self.begun, self.shorter, self.show = time.monotonic(), max(_LEAST_HORIZON, horizon // 4), show
-        self.said = self.shorter >= horizon
-
-    def say_once(self) -> None:
-        if not self.said and time.monotonic() - self.begun >= _SLOW_SECONDS:
-            fewer = f"horizon={self.shorter} plays fewer evaluations, and checks the same clauses"
-            self.show(f"{_SLOW_SECONDS:.0f} s are over; {fewer}")
-            self.said = True
+def _passed_on(problem: Problem, make: Callable[[], Agent]) -> list[str]:
+    """The clauses that agents keep on one problem, after all have been checked."""
+    assert problem.horizon is not None
+    passed = ["actions", "recommendations", "determinism", "resumption", "order", "failures"]
+    reference = _check_seeds(make, problem)
+    for stop in (1, problem.horizon // 2):
+        if not np.array_equal(reference, _play(make, problem, _Disturbance(resume_after=stop))):
+            raise AgentCheckError(f"resume: restored after {stop} evaluations, play differs on {problem.name}")
+    if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
+        raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
+    _play(make, problem, _Disturbance(fail_every=5))
+    if make().capabilities.batch == "fixed":
+        _check_batch(make, problem)
+    if problem.name in (_SEVERAL, _BOX):
+        _check_needs(make, problem)
+        passed.append("needs")
+    if problem.name == _SEVERAL and make().capabilities.contexts:
+        _check_offers(make, problem, reference)
+        passed.append("offers")
+    if make().capabilities.delayed:
+        passed.append("late feedback")
+        late = _play(make, problem, _Disturbance(delay=_DELAY))
+        for stop in (problem.horizon // 2, 2):  # after feedback, and between two picks before any
+            resumed = _play(make, problem, _Disturbance(delay=_DELAY, resume_after=stop))
+            if not np.array_equal(late, resumed):
+                raise AgentCheckError(
+                    f"resume: restored with {min(stop, _DELAY)} tickets open, play differs on {problem.name}; open "
+                    "evaluations are those in pending, or part of the state"
+                )
+        _play(make, problem, _Disturbance(delay=_DELAY, fail_every=5))
+    return passed
 
 
 def _maker(agent: Callable[[], Agent] | Agent | str) -> Callable[[], Agent]:
