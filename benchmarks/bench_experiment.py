@@ -14,8 +14,13 @@ import numpy as np
 import pandas as pd
 
 import agents
+from agents.core.acquisition import Predictive
+from agents.core.protocol import Actions
+from agents.learned.base import Mixture
+from agents.learned.gp_bucb import MAPBUCB
 from benchmarks.measure import Row, against, seconds
 from gpbandit_envs.gp.hyperparameters import HyperPrior, map_estimate
+from gpbandit_envs.gp.regression import GPRegression
 
 _TIMES = 4
 
@@ -73,6 +78,25 @@ def _late() -> tuple[agents.Experiment, Callable[[], float]]:
     return agents.Experiment(frame, data=frame[:96].assign(outcome=y)), fitted
 
 
+class Anew(MAPBUCB):
+    """MAP-BUCB as it is written down: the posterior is built anew for each point of a plate."""
+
+    def _hallucinated(self, actions: Actions) -> Predictive:
+        if isinstance(self.posterior, Mixture) or len(actions) == 0:
+            return self.posterior
+        Z = self.space.coordinates(actions)
+        X, y = np.concatenate([self.X, Z]), np.concatenate([self.y, self.posterior.at(Z)[0]])
+        return GPRegression(self.posterior.kernel, X, y, self.posterior.lam, self.prior_mean)
+
+
+def _plate(agent: str) -> float:
+    """Seconds of a second plate of 384 points on six ranges."""
+    lab, rng = agents.Experiment({name: (0.0, 1.0) for name in "abcdef"}, agent, seed=0), np.random.default_rng(0)
+    for point in lab.ask(384):
+        lab.tell(point, sum((x - 0.3) ** 2 for x in point.values()) + 0.05 * rng.standard_normal())
+    return seconds(lambda: lab.ask(384))
+
+
 def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
     """The cases of this module."""
     for name, case, what, n in (
@@ -103,6 +127,14 @@ def cases() -> Iterator[tuple[str, Callable[[], Row]]]:
             return against(case, "one fit and prediction of scikit-learn's", lambda: seconds(ours), reference)
 
         yield name, late
+
+    def plate() -> Row:
+        anew = "the posterior built anew for each point"
+        return against(
+            "a second plate of 384 points", anew, lambda: _plate("MAP-BUCB"), lambda: _plate(f"{__name__}:Anew")
+        )
+
+    yield "plate", plate
 
     def estimated() -> Row:
         ours, theirs = _estimate(2_400)
