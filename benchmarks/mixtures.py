@@ -112,7 +112,7 @@ class Ax:
 
     def ask(self) -> list[Point]:
         self._open = {
-            i: {**found, "water": max(0.0, 1 - found["dioxane"] - found["toluene"])}  # type: ignore[operator]
+            i: {**found, "water": max(0.0, 1 - found["dioxane"] - found["toluene"])}
             for i, found in self._client.get_next_trials(max_trials=PLATE).items()
         }
         return list(self._open.values())
