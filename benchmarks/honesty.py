@@ -68,9 +68,9 @@ def normal(mean: np.ndarray, sd: np.ndarray) -> Said:
 
 
 def by_map(told: Told) -> Said:
-    """The policy's own model, MAP hyperparameters, whose band has a width of 1."""
-    found = told.lab.predict(told.points)
-    return normal(found["mean"].to_numpy(), found["half_width"].to_numpy())
+    """The policy's own model, MAP hyperparameters."""
+    found, width = told.lab.predict(told.points), told.lab._informed().width  # type: ignore[union-attr]
+    return normal(found["mean"].to_numpy(), found["half_width"].to_numpy() / width)
 
 
 def by_mixture(told: Told, wider: float) -> Said:

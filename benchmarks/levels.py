@@ -147,7 +147,7 @@ def play_lines(f: Truth, seed: int, improvement: bool) -> tuple[np.ndarray, np.n
 def play_experiment(f: Truth, seed: int, **settings: object) -> tuple[np.ndarray, np.ndarray, bool]:
     """The same of `agents.Experiment`, and whether `check()` says "Yes" at the end."""
     ranges = {**{f"x{j}": (0, 1) for j in range(D)}, "level": list("abcd")}
-    agent = (str(settings.pop("id", "MAP-BUCB")), settings)
+    agent = (str(settings.pop("id", "MAP-BUCB")), {"width": 2.0} | settings)
     lab, noise, X = agents.Experiment(ranges, agent, seed=seed), np.random.default_rng(1_000 + seed), []
 
     def row(point: agents.Point) -> np.ndarray:
@@ -216,8 +216,8 @@ PLAYERS: dict[str, Callable[[Truth, int], tuple[np.ndarray, np.ndarray, bool]]] 
     "lines, expected improvement": lambda f, seed: play_lines(f, seed, True),
     "Experiment": lambda f, seed: play_experiment(f, seed),
     "Experiment, one-hot columns": lambda f, seed: play_experiment(f, seed, categories=False),
-    "Experiment, width 2": lambda f, seed: play_experiment(f, seed, width=2.0),
-    "Experiment, width 2, lengthscales .5": lambda f, seed: play_experiment(f, seed, width=2.0, prior=_PRIOR),
+    "Experiment, width 1": lambda f, seed: play_experiment(f, seed, width=1.0),
+    "Experiment, lengthscales .5": lambda f, seed: play_experiment(f, seed, prior=_PRIOR),
     "Experiment, mixture": lambda f, seed: play_experiment(f, seed, id="agents.learned.gp_bucb:MixtureBUCB"),
     "Optuna GP": play_optuna,
     "BoTorch, kernel of categories": play_botorch,

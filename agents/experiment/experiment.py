@@ -36,7 +36,7 @@ from agents.experiment.history import Evaluation, History, Outcomes, as_outcome,
 from agents.experiment.outlook import Beliefs, Outlook, Stop, as_level, look, stop_of
 from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
-from agents.experiment.setup import DEFAULT_AGENT, as_agent, as_choices, as_columns, begin
+from agents.experiment.setup import DEFAULT, DEFAULT_AGENT, as_agent, as_choices, as_columns, begin
 from agents.experiment.several import SeveralOutcomes
 from agents.experiment.sheets import Plate, read_sheet, rows_of
 from agents.learned.base import LearnedAgent, Mixture
@@ -57,7 +57,7 @@ _NEAR = 0.01  # of the range in every coordinate: as close to a failed point of 
 _MOST_SEED = 2**64 - 1  # of one word; dates and hashes are seeds
 _REPLACEMENTS = 1_024  # points of a box among which that for one that is not available is chosen
 _DRAWS, _MOST_DRAWS = 20, 20_000  # for each point where they are few, of which hardly one is then missed
-_BATCHES = f"{DEFAULT_AGENT!r}, the default, goes on while points are open"
+_BATCHES = f"{DEFAULT} goes on while points are open"
 
 OnFailure = Literal["avoid", "worst"]
 
@@ -89,7 +89,7 @@ class Experiment:
             known already. Each row without an outcome is one to propose, so that a table of past experiments alone is
             no such table: it belongs in `data`, beside ranges.
         agent: Id of a policy, or `module:Class` for one of your own, alone or as `(id, settings)`. The default learns
-            kernel and noise from the outcomes, on tables and ranges, and takes batches.
+            kernel and noise from the outcomes, on tables and ranges, and takes batches; by its id alone its width is 1.
         outcome: Name of the outcome, for tables and plots. Of several outcomes a dict with what is wanted of each:
             `"max"`, `"min"`, a limit such as `"<= 40"` that has to be kept, or both, as in `("min", "<= 40")`: then
             only what is beyond the limit is worth anything. Or two limits, as in `(">= 6", "<= 8")`; or a target, as in
@@ -211,7 +211,7 @@ class Experiment:
     def _refuse_sd(self) -> None:
         """Raise where the policy takes no standard errors."""
         if not isinstance(_part(self._agent, 0), MAPBUCB):
-            raise ValueError(f"sd: {self._id!r} takes no standard errors; {DEFAULT_AGENT!r}, the default, does")
+            raise ValueError(f"sd: {self._id!r} takes no standard errors; {DEFAULT} does")
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -282,7 +282,7 @@ class Experiment:
         if fixed:
             parts = agent.parts if isinstance(agent, SeveralOutcomes) else (agent,)
         if not all(hold_to(part, region) for part in parts):
-            raise ValueError(f"fixed: {self._id!r} cannot be held to values; {DEFAULT_AGENT!r}, the default, can")
+            raise ValueError(f"fixed: {self._id!r} cannot be held to values; {DEFAULT} can")
         new = self._chosen(agent, count, region, fixed)
         for part in parts:
             hold_to(part, self._choices)

@@ -26,7 +26,8 @@ from gpbandit_envs.problem import Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-DEFAULT_AGENT = "MAP-BUCB"
+DEFAULT_AGENT = ("MAP-BUCB", {"width": 2.0})
+DEFAULT = f"{DEFAULT_AGENT[0]!r}, the default,"
 
 
 def as_choices(
@@ -122,7 +123,7 @@ def as_agent(agent: Any) -> tuple[str, dict[str, Any]]:
         and isinstance(agent[1], Mapping)
     ):
         return agent[0], copy.deepcopy(dict(agent[1]))
-    raise TypeError(f"agent: expected an id such as {DEFAULT_AGENT!r}, or a pair of id and settings, got {agent!r}")
+    raise TypeError(f"agent: expected an id such as {DEFAULT_AGENT[0]!r}, or a pair of id and settings, got {agent!r}")
 
 
 def begin(
@@ -149,7 +150,7 @@ def begin(
     learned = [part for part in parts if isinstance(part, MAPBUCB) and not part.spread]
     if len(learned) < len(parts):
         raise ValueError(
-            f"agent: {id!r} plays for a single outcome without limit; {DEFAULT_AGENT!r}, the default, for more"
+            f"agent: {id!r} plays for a single outcome without limit; {DEFAULT} for more"
         )
     return SeveralOutcomes(learned, goals, prior_mean)
 
@@ -166,13 +167,13 @@ def _begin(
         agent = make(id, **settings)
     wanted, kind = ("finite", "tables of candidates") if problem.is_finite else ("box", "ranges of parameters")
     if wanted not in agent.capabilities.domains:
-        raise ValueError(f"agent: {id!r} does not play on {kind}; {DEFAULT_AGENT!r}, the default, does")
+        raise ValueError(f"agent: {id!r} does not play on {kind}; {DEFAULT} does")
     lacking = agent.capabilities.needs - agent.arguments_state()
     stated = {"kernel": problem.kernel, "noise": problem.noise_std, "horizon": problem.horizon}
     for need, argument in (("kernel", "kernel"), ("noise", "noise_std"), ("horizon", "horizon")):
         if need in lacking and stated[need] is None:
-            raise ValueError(f"{argument}: {id!r} needs it; {DEFAULT_AGENT!r}, the default, learns kernel and noise")
+            raise ValueError(f"{argument}: {id!r} needs it; {DEFAULT} learns kernel and noise")
     agent.reset(problem, np.random.default_rng(seed))
     if isinstance(choices, Region) and choices.constraints and not hold_to(agent, choices):
-        raise ValueError(f"agent: {id!r} cannot be held to constraints; {DEFAULT_AGENT!r}, the default, can")
+        raise ValueError(f"agent: {id!r} cannot be held to constraints; {DEFAULT} can")
     return agent

@@ -673,6 +673,16 @@ def test_what_the_default_learns_need_not_be_stated(stated: dict[str, Any]) -> N
         Experiment(RANGES, QUICK, **stated)
 
 
+def test_the_band_of_the_default_is_twice_that_of_the_policy_by_itself() -> None:
+    default, plain = (Experiment({"x": (0, 1)}, **agent) for agent in ({}, {"agent": "MAP-BUCB"}))  # type: ignore[arg-type]
+    for x in (0.1, 0.4, 0.6, 0.95):
+        for lab in (default, plain):
+            lab.tell({"x": x}, np.sin(6 * x))
+    wide, narrow = (lab.predict({"x": 0.25}) for lab in (default, plain))
+    assert wide["half_width"].item() == pytest.approx(2 * narrow["half_width"].item())
+    assert wide["mean"].item() == pytest.approx(narrow["mean"].item())
+
+
 def test_what_is_not_used_is_said_once_however_many_outcomes_there_are() -> None:
     with pytest.warns(UserWarning, match="noise_std: 'MAP-BUCB' learns from the outcomes alone") as said:
         Experiment(RANGES, outcome={"yield": "max", "cost": "min"}, noise_std=0.1)

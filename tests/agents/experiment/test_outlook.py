@@ -67,7 +67,7 @@ def test_the_interval_and_the_gap_are_those_of_the_mixture(agent: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "rates"), [(9, None), (10, (0.86, 0.87, 24)), (35, (0.86, 0.87, 24)), (36, (0.82, 0.88, 48))]
+    ("n", "rates"), [(9, None), (10, (0.82, 0.86, 24)), (35, (0.82, 0.86, 24)), (36, (0.85, 0.88, 48))]
 )
 def test_how_often_such_statements_were_true_is_what_the_guide_measured(
     lab: Experiment, n: int, rates: tuple[float, float, int] | None
@@ -88,7 +88,7 @@ def test_what_is_said(lab: Experiment) -> None:
         f"Best so far by the model: a {found.recommended['a']}, b 2, s v: yield {found.mean:.1f}, between "
         f"{found.low:.1f} and {found.high:.1f} (90%).",
         f"Nothing among the candidates is better by more than {found.gap:.1f} (90%).",
-        "At 90% the first kind of statement was true in 86%, the second in 87% of 240 campaigns on tables, after 24 "
+        "At 90% the first kind of statement was true in 82%, the second in 86% of 240 campaigns on tables, after 24 "
         "experiments.",
     ]
     assert found.low < truth(found.recommended) < found.high
