@@ -149,9 +149,7 @@ def begin(
         return parts[0]
     learned = [part for part in parts if isinstance(part, MAPBUCB) and not part.spread]
     if len(learned) < len(parts):
-        raise ValueError(
-            f"agent: {id!r} plays for a single outcome without limit; {DEFAULT} for more"
-        )
+        raise ValueError(f"agent: {id!r} plays for a single outcome without limit; {DEFAULT} for more")
     return SeveralOutcomes(learned, goals, prior_mean)
 
 
