@@ -1,8 +1,8 @@
 """How often `Experiment.rehearse` was right: intervals of the gap left after further plates, on lab-v1's tasks.
 
 A campaign is `agents.Experiment` as it comes, in plates of 8. After 24 evaluations three further plates are rehearsed
-50 times; the statement is the middle 80 % of the gaps after the last. Then the campaign goes on, and its gap is known. It
-was decided before that the command is offered if the interval holds the truth in 72 to 88 % of 200 campaigns, on
+50 times; the statement is the middle 80 % of the gaps after the last. Then the campaign goes on, and its gap is known.
+It was decided before that the command is offered if the interval holds the truth in 72 to 88 % of 200 campaigns, on
 families that chose nothing.
 
 A gap cannot be negative and is often nil. Where more than a tenth of the rehearsed gaps are nil, so is the lower end,
