@@ -309,38 +309,30 @@ def difference_chart(
 
 
 @chart(on="study", figure="delay_cost")
-def delay_chart(study: DelayStudy, relative: bool = False) -> Chart:
-    """Extra regret against the strength of the delay, one curve an agent; or that over the immediate regret."""
+def delay_chart(study: DelayStudy) -> Chart:
+    """Extra regret against the strength of the delay, one curve an agent."""
     lines = []
     for agent, costs in study.costs.items():
-        intervals = [cost.relative if relative else cost.difference for cost in costs.values()]
+        intervals = [cost.difference for cost in costs.values()]
         ends = [[i.estimate for i in intervals]]
         if all(interval.is_known for interval in intervals):
             ends += [[i.low for i in intervals], [i.high for i in intervals]]
         x = np.array([IMMEDIATE[study.kind], *costs])
         lines.append(Line(agent, x, *(np.array([0.0, *values]) for values in ends)))
     unit = KINDS[study.kind]
-    title = f"{DELAY_TITLES[study.kind]}{', relative' if relative else ''}"
-    label = "regret above immediate, as a share of it" if relative else "regret above immediate"
+    title = DELAY_TITLES[study.kind]
     return Chart(
-        f"{study.kind}-{'relative' if relative else 'regret'}",
+        f"{study.kind}-regret",
         title,
         Axis(unit),
-        Axis(label, "" if relative else REWARD, signed=True),
+        Axis("regret above immediate", REWARD, signed=True),
         tuple(lines),
         meaning=f"Mean paired difference of each agent with itself: final cumulative regret with so many {unit}, minus "
-        f"that with feedback after every evaluation, on the same instances{', over the latter' if relative else ''}. "
-        "At 0 late feedback costs nothing.",
+        "that with feedback after every evaluation, on the same instances. At 0 late feedback costs nothing.",
         alt=f"{title} against {unit}, for {', '.join(study.costs)}; the table holds the numbers.",
         mark="joined points",
         references=(0.0,),
     )
-
-
-@chart(on="study")
-def relative_delay_chart(study: DelayStudy) -> Chart:
-    """Extra regret over the immediate regret, against the strength of the delay, one curve an agent."""
-    return delay_chart(study, relative=True)
 
 
 # ---- audits ----
