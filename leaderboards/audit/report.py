@@ -7,6 +7,7 @@ with fewer checkpoints than evaluations, the coverage is an upper estimate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,20 +64,17 @@ class BandReport:
         return f"{self.width} ({kind})" if self.width and kind else self.width
 
     @cached_property
-    def _largest(self) -> pd.DataFrame:
+    def _by_repetition(self) -> pd.DataFrame:
         """A row a repetition; grouped once, as the pages of a task and of an agent ask for it again and again."""
-        return self.checkpoints.groupby("repetition")[["violations", "required_scaling"]].max()
+        rows = self.checkpoints.assign(first=self.checkpoints["t"].where(self.checkpoints["violations"] > 0))
+        return rows.groupby("repetition").agg({"violations": "max", "required_scaling": "max", "first": "min"})
 
     def __len__(self) -> int:
         return int(self.checkpoints["repetition"].nunique())
 
     def coverage(self) -> Interval:
         """Fraction of repetitions without any violation, with the Clopper-Pearson interval."""
-        return self._coverage
-
-    @cached_property
-    def _coverage(self) -> Interval:
-        held = self._largest["violations"] == 0
+        held = self._by_repetition["violations"] == 0
         return proportion(int(held.sum()), len(held))
 
     @property
@@ -90,7 +88,7 @@ class BandReport:
         The interval is Student's on logarithms. It is 0 for a band without width and infinite for an exact one; with
         such a repetition the estimate is the median and the ends are not known.
         """
-        required = self._largest["required_scaling"].to_numpy()
+        required = self._by_repetition["required_scaling"].to_numpy()
         with np.errstate(divide="ignore"):
             ratio = 1 / required
         if not (np.isfinite(ratio).all() and (ratio > 0).all()):
@@ -106,12 +104,8 @@ class BandReport:
 
     def first_violation(self) -> float | None:
         """Median time of the first checkpoint with a violation, over the repetitions with one; None if none."""
-        return self._first_violation
-
-    @cached_property
-    def _first_violation(self) -> float | None:
-        violated = self.checkpoints[self.checkpoints["violations"] > 0].groupby("repetition")["t"].min()
-        return None if violated.empty else float(violated.median())
+        median = float(self._by_repetition["first"].median())
+        return None if math.isnan(median) else median
 
 
 @dataclass(frozen=True)
