@@ -139,9 +139,12 @@ def verify(
         list(keys),
         lambda keys: played_again(store, keys, again, play, lambda *runs: _judge(store, again, *runs), code, lacking),
     )
-    if sandbox is not None:
-        verdicts = [_said_alone(verdict) for verdict in verdicts]
-    return verdicts
+    if sandbox is None:
+        return verdicts
+    alone = "here it played in a process without the environment"
+    return [
+        one if one.level in ("identical", NOT_HERE) else replace(one, text=f"{one.text}; {alone}") for one in verdicts
+    ]
 
 
 def played_again(
@@ -206,11 +209,6 @@ def _without_extras(specs: Iterable[RunSpec]) -> dict[str, str]:
 
 def _build(spec: RunSpec) -> None:
     build_env(spec.built, spec.horizon).close()
-
-
-def _said_alone(verdict: Verdict) -> Verdict:
-    alone = "here it played in a process without the environment"
-    return verdict if verdict.level in ("identical", NOT_HERE) else replace(verdict, text=f"{verdict.text}; {alone}")
 
 
 def by_loops(store: Store, keys: Iterable[str]) -> list[tuple[dict[str, str], list[str]]]:
@@ -461,17 +459,17 @@ def _unpaid(run: RunEntry, trace: pd.DataFrame) -> str | None:
     if not len(trace):
         return None
     try:
-        paid = recompute(run.spec, trace)
+        paid, facts, data = recompute(run.spec, trace)
     except Exception as error:  # whatever stepping through actions that may be invented raises
         return f"its environment does not take its actions: {' '.join(str(error).split())[:200]}"
     missing = [name for name in RECOMPUTED if name not in trace]
     if missing:
         return f"column {missing[0]} is missing"
     # A worker may have other loops than this process; for a change by less than this there is no gain.
-    difference = compare(trace[list(RECOMPUTED)], paid.trace, TOLERANCE)
+    difference = compare(trace[list(RECOMPUTED)], paid, TOLERANCE)
     if difference is not None:
         return f"not what the environment pays for its actions: {difference}"
-    return other_instance(run, paid.facts, paid.data, run.origin.rounds_as(origin()))
+    return other_instance(run, facts, data, run.origin.rounds_as(origin()))
 
 
 def _finals(trace: pd.DataFrame) -> dict[str, float]:

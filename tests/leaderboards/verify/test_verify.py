@@ -88,7 +88,7 @@ def verdicts_on(store: Store, directory: Path, n: int | None = None) -> list[Ver
 def with_actions(record: RunRecord, actions: np.ndarray, **others: Any) -> RunRecord:
     """The record with other actions, and what its environment pays for them."""
     trace = record.trace.assign(action=actions)
-    paid = recompute(record.spec, trace).trace
+    paid, _, _ = recompute(record.spec, trace)
     return replace(record, trace=trace.assign(**{name: paid[name] for name in RECOMPUTED}, **others))
 
 
@@ -118,9 +118,9 @@ def last_otherwise(record: RunRecord) -> RunRecord:
 def test_what_is_paid_follows_from_the_actions(env: Ref, agent: str, feedback: str) -> None:
     record = run_spec(spec_of(env, agent, feedback=feedback))
     assert record.status == "done", record.reason
-    paid = recompute(record.spec, record.trace)
-    pd.testing.assert_frame_equal(paid.trace, record.trace[list(RECOMPUTED)])
-    assert (paid.facts, paid.data) == (record.facts, record.data)
+    paid, *about = recompute(record.spec, record.trace)
+    pd.testing.assert_frame_equal(paid, record.trace[list(RECOMPUTED)])
+    assert about == [record.facts, record.data]
 
 
 def test_numbers_that_fit_no_function_are_found_on_any_machine(records: list[RunRecord], tmp_path: Path) -> None:
