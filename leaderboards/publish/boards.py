@@ -51,10 +51,11 @@ class Board(Store):
             raise StoreError(f"{self.directory} holds no board: expected the file {MANIFEST}")
         self.index: Manifest = self.manifest
         self.sha256 = hashlib.sha256(read_limited(self.root / MANIFEST)).hexdigest()
-        self._suite = self.index.suite if suite is None else _with_agents_of(suite, self.index.suite)
+        self._suite = self.index.suite
         there = self.entries()
         if suite is not None:
-            listed = self.index.suite.agents
+            listed, asked = self.index.suite.agents, {entry.ref.key for entry in suite.agents}
+            self._suite = suite.with_agents(entry for entry in listed if entry.ref.key not in asked)
             of_one = suite.model_copy(update={"agents": listed[:1]}).specs()
             known, wanted = {agent.ref.key for agent in listed}, {_place(spec) for spec in of_one}
             self._known = {
@@ -224,9 +225,3 @@ def open_results(directory: str | os.PathLike[str], against: str | os.PathLike[s
 
 def _listed() -> str:
     return ", ".join(map(repr, board_names())) or "none"
-
-
-def _with_agents_of(suite: Suite, theirs: Suite) -> Suite:
-    """The suite with the agents of a board; those that it does not list are added."""
-    known = {entry.ref.key for entry in suite.agents}
-    return suite.with_agents(entry for entry in theirs.agents if entry.ref.key not in known)

@@ -43,8 +43,9 @@ def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[V
         again = Store(scratch)
 
         def play(specs: list[RunSpec]) -> None:
-            own, foreign = ([spec for spec in specs if _is_foreign(spec) == is_foreign] for is_foreign in (False, True))
-            run_missing(own, again, executor)
+            run_missing([spec for spec in specs if fingerprint(spec.agent) is not None], again, executor)
+            # Those that are not of this project may look the environment up where they find one.
+            foreign = [spec for spec in specs if fingerprint(spec.agent) is None]
             if foreign:
                 from leaderboards.play.isolated import Sandbox, not_isolated
 
@@ -54,11 +55,6 @@ def check_board(board: Board, keys: Sequence[str], executor: Executor) -> list[V
             return _judge(before, now, board.kept(before.key), again)
 
         return judged(board.entries(), keys, lambda keys: played_again(board, keys, again, play, judge))
-
-
-def _is_foreign(spec: RunSpec) -> bool:
-    """Whether the agent is not of this project, and may look the environment up where it finds one."""
-    return fingerprint(spec.agent) is None
 
 
 def _judge(before: RunEntry, now: RunEntry, kept: KeptRun | None, again: Store) -> Verdict:

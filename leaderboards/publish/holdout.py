@@ -19,6 +19,7 @@ it is one of the public instances.
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -214,7 +215,9 @@ def _rows(board: Board, tasks: set[str], n: int) -> list[Ref]:
     able = [
         refs[label]
         for label in dict.fromkeys(ordered)
-        if tasks <= played[label] and fingerprint(refs[label]) is not None and _is_here(refs[label])
+        if tasks <= played[label]
+        and fingerprint(refs[label]) is not None
+        and missing_extra(functools.partial(build_agent, refs[label])) is None
     ]
     uniform = [ref for id in REFERENCES for ref in able if ref.id == id and not ref.kwargs]
     leaders = [ref for ref in able if ref not in uniform][:n]
@@ -223,10 +226,6 @@ def _rows(board: Board, tasks: set[str], n: int) -> list[Ref]:
             f"{board.directory}: no row of the board has all tasks that are asked for and can be played here"
         )
     return [*leaders, *uniform[:1]]
-
-
-def _is_here(agent: Ref) -> bool:
-    return missing_extra(lambda: build_agent(agent)) is None
 
 
 _Regrets = Mapping[tuple[str, str, str, int], float]

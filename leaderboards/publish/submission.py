@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 import agents
 from gpbandit_envs.code_digest import is_installed
@@ -46,7 +46,7 @@ from leaderboards.score.summary import summarise
 from leaderboards.store import exchange
 from leaderboards.store.intact import StoreError, read_limited
 from leaderboards.store.kept import KeptRun, keep
-from leaderboards.store.provenance import MANIFEST, Report, Source
+from leaderboards.store.provenance import MANIFEST, Report, Source, Strict
 from leaderboards.store.run_file import first_error
 from leaderboards.store.store import Store
 from leaderboards.text import visible
@@ -56,15 +56,12 @@ from leaderboards.verify.fingerprint import PROJECT, fingerprint, imported_files
 LIST = "submission.json"
 _RESULTS, _CODE, _TEXT = "results.zip", "code", "PULL_REQUEST.md"
 _SCHEMA = 1
+_PINNED = r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_-]+$"
 _CURVES = 1e-4  # what a board keeps of a curve has 16 bits of the mantissa
 _TAKEN = {*sys.stdlib_module_names, "sitecustomize", "usercustomize", *PROJECT}
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SubmittedAgent(_Strict):
+class SubmittedAgent(Strict):
     """An agent of a submission.
 
     Attributes:
@@ -79,7 +76,7 @@ class SubmittedAgent(_Strict):
     kwargs: dict[str, Any]
     label: str
     files: dict[str, str] = Field(default_factory=dict)
-    requires: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_-]+$")]] = []
+    requires: list[Annotated[str, Field(pattern=_PINNED)]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_one(self) -> SubmittedAgent:
@@ -93,7 +90,7 @@ class SubmittedAgent(_Strict):
         return Ref(self.id, self.kwargs, self.label)
 
 
-class _List(_Strict):
+class _List(Strict):
     schema_: int = Field(_SCHEMA, alias="schema")
     suite: str
     version: str
@@ -207,14 +204,9 @@ def make_submission(directory: Path, folder: Path, same_code: bool = False) -> S
         "agent needs it"
         for name, file in sorted(unknown.items())
     ]
-    return Submission(folder, suite.name, tuple(submitted), store, (), (*_left_out(store), *left_out))
-
-
-def _left_out(store: Store) -> Iterator[str]:
-    """The runs of a folder that are not submitted, by agent and by how they ended."""
-    others = [run for run in store.entries().values() if run.status != "done"]
-    for (label, status), n in sorted(Counter((run.spec.agent.label, run.status) for run in others).items()):
-        yield f"{n} runs of {label}: {status}"
+    ended = Counter((run.spec.agent.label, run.status) for run in store.entries().values() if run.status != "done")
+    others = [f"{n} runs of {label}: {status}" for (label, status), n in sorted(ended.items())]
+    return Submission(folder, suite.name, tuple(submitted), store, (), (*others, *left_out))
 
 
 def _code_of(ref: Ref) -> tuple[dict[str, Path], list[str]]:

@@ -28,11 +28,13 @@ TrustLevel = Literal["local", "submitted", "verified"]
 """How far a record is to be trusted."""
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A record that others publish or submit: its keys are known ones, and it does not change."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Report(_Strict):
+class Report(Strict):
     """What was found when a submitted agent was added to a board; nothing is verified without one.
 
     Attributes:
@@ -56,7 +58,7 @@ class Report(_Strict):
     copies: tuple[str, ...] = ()
 
 
-class Source(_Strict):
+class Source(Strict):
     """Where the runs of an agent come from, and who has played them again.
 
     Attributes:
@@ -90,7 +92,7 @@ class Source(_Strict):
         return {name: value for name, value in plain(self).items() if name != "report" or value is not None}
 
 
-class PublishedFile(_Strict):
+class PublishedFile(Strict):
     """A file of the manifest.
 
     Attributes:
@@ -108,7 +110,7 @@ class PublishedFile(_Strict):
     source: Source
 
 
-class Manifest(_Strict):
+class Manifest(Strict):
     """A manifest.
 
     Attributes:
