@@ -33,7 +33,6 @@ from agents.core.guarantees import guarantee_status
 from agents.many import VectorAgent, side_by_side, why_alone, why_no_arms
 from gpbandit_envs.arguments import as_count, as_word
 from gpbandit_envs.arrays import Array, Device, is_out_of_memory
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.envs.bandit import FiniteArmEnv
 from gpbandit_envs.envs.episodes import features_of
 from gpbandit_envs.gp.kernel_rows import as_bytes
@@ -64,6 +63,7 @@ from leaderboards.play.run import Loop, instance_data, run_on, stated_problem, t
 from leaderboards.play.spec import RunSpec, env_seed
 from leaderboards.score.scores import subsample_times
 from leaderboards.score.statistics import mean_band, score_band
+from leaderboards.store.intact import write_whole
 from leaderboards.store.store import Store
 from leaderboards.work.executors import in_processes
 from leaderboards.work.jobs import register, registrations
@@ -536,8 +536,7 @@ def _keep(out: Any, records: list[RunRecord], how: str, precision: str, exact: b
     store = Store(out)
     store.write(*records)
     note = {"played": how, "precision": precision, "verifiable bit for bit": exact}
-    with written_whole(store.root / "simulated.json") as path:
-        path.write_text(json.dumps(note, indent=1))
+    write_whole(store.root / "simulated.json", json.dumps(note, indent=1))
 
 
 class _BandWatch:

@@ -17,7 +17,6 @@ from typing import Any, get_args
 import jinja2
 import pandas as pd
 
-from gpbandit_envs.atomic import written_whole
 from leaderboards.claims.claim import Checked, Verdict
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, Experiment
 from leaderboards.claims.paper_figures import DRAWN
@@ -26,6 +25,7 @@ from leaderboards.play.suite import load_suite
 from leaderboards.score.statistics import LEVEL
 from leaderboards.show import palette
 from leaderboards.show.format import number, rounded
+from leaderboards.store.intact import write_whole
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _KINDS = {
@@ -264,8 +264,7 @@ def write(made: Reproduction, directory: Path) -> Path:
         "claims.html": _render("claims.html.j2", one=values, title=title, style=style, hues=hues, drawn=drawn),
     }
     for name, text in texts.items():
-        with written_whole(directory / name, lasting=False) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_whole(directory / name, text, lasting=False)
     return directory / "claims.html"
 
 

@@ -21,7 +21,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.audit.bands import study
 from leaderboards.publish.boards import Board, board, board_folder, board_parts, pack_board
@@ -34,7 +33,7 @@ from leaderboards.show.paper import latex_table
 from leaderboards.show.scores import ScoreTable, class_scores
 from leaderboards.show.shared import Site
 from leaderboards.show.table import Row
-from leaderboards.store.intact import own_folder
+from leaderboards.store.intact import own_folder, write_whole
 from leaderboards.work.executors import in_processes
 
 _SHOWN = 10
@@ -67,8 +66,7 @@ def build_front(out: str | os.PathLike[str], workers: int = 1) -> Path:
     static = resources.files("leaderboards.show") / "static"
     contents = {name: (static / name).read_text(encoding="utf-8") for name in ("style.css", "page.js")}
     for name, content in {**contents, "index.html": text, BANDS_FILE: about}.items():
-        with written_whole(folder / name) as temporary:
-            temporary.write_text(content, encoding="utf-8")
+        write_whole(folder / name, content)
     return folder / "index.html"
 
 

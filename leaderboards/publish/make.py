@@ -11,7 +11,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.play.build import build_agent, missing_extra
 from leaderboards.play.record import lacks_data
@@ -20,7 +19,7 @@ from leaderboards.play.suite import AgentEntry, Suite
 from leaderboards.publish.boards import Board, board_folder
 from leaderboards.score.board_scores import alike
 from leaderboards.score.summary import summarise
-from leaderboards.store.intact import StoreError, read_limited
+from leaderboards.store.intact import StoreError, read_limited, write_whole
 from leaderboards.store.provenance import MANIFEST, Manifest, PublishedFile, Source, write_manifest
 from leaderboards.store.run_file import SUFFIX, Row, RunEntry, content_of, results_in
 from leaderboards.store.store import Store
@@ -216,8 +215,7 @@ def _write_agent(folder: Path, stem: str, rows: Iterable[Row], source: Source) -
     content = content_of(ordered, small=True)
     sha256 = hashlib.sha256(content).hexdigest()
     name = f"{stem}-{sha256[:8]}{SUFFIX}"  # no file of the manifest that is there is written over
-    with written_whole(folder / name) as temporary:
-        temporary.write_bytes(content)
+    write_whole(folder / name, content)
     label = ordered[0].entry.spec.agent.label
     return name, PublishedFile(agent=label, sha256=sha256, bytes=len(content), runs=len(ordered), source=source)
 
@@ -303,8 +301,7 @@ def _notes(results: Store) -> _Fingerprints:
 
 
 def _write_notes(results: Store, notes: _Fingerprints) -> None:
-    with written_whole(results.directory / _NOTES) as temporary:
-        temporary.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_whole(results.directory / _NOTES, json.dumps(notes, indent=1, sort_keys=True) + "\n")
 
 
 def _note(results: Store, suite: Suite) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.audit.report import audit_reports
 from leaderboards.score.answer import legend
@@ -27,7 +26,7 @@ from leaderboards.show.environment import environment_page, repetition_data
 from leaderboards.show.format import sort_key
 from leaderboards.show.overview import filtered_charts, filtered_rankings, overview_page
 from leaderboards.show.shared import COMPARISON_FILE, Site
-from leaderboards.store.intact import own_folder
+from leaderboards.store.intact import own_folder, write_whole
 from leaderboards.store.store import Store
 
 LIBRARY = "plotly.min.js"
@@ -100,7 +99,7 @@ def write_site(site: Site, store: Store, directory: Path, front: Path | None = N
     places = [folder, *(own_folder(folder / name) for name in _SCRIPTS)]
     assets = own_folder(folder / "assets")
     for name in _ASSETS:
-        _write(assets / name, (_STATIC / name).read_bytes())
+        write_whole(assets / name, (_STATIC / name).read_bytes(), lasting=False)
     if front is None:
         copy_library(assets)
     else:
@@ -110,12 +109,13 @@ def write_site(site: Site, store: Store, directory: Path, front: Path | None = N
     way = None if front is None else Path(os.path.relpath(front, folder)).as_posix()
     shared = {"site": site, "front": way, "library": f"{way or 'assets'}/{LIBRARY}", "legend": legend(site.ranked_by)}
     for file, text in _files(site, shared):
-        _write(folder / file, text.encode())
+        write_whole(folder / file, text, lasting=False)
         before.discard(folder / file)
     for path in before:
         path.unlink()
     context = shared | overview_page(site, store.directory if _is_folder(store) else None)
-    return _write(directory / "index.html", _page("index.html.j2", context, f"{_PAGES}/", "index.html").encode())
+    overview = _page("index.html.j2", context, f"{_PAGES}/", "index.html")
+    return write_whole(directory / "index.html", overview, lasting=False)
 
 
 def _files(site: Site, shared: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -151,12 +151,6 @@ def _script(name: str, data: Any) -> str:
     return f"{name} = JSON.parse({_quoted(dumped(data))});\n"
 
 
-def _write(path: Path, content: bytes) -> Path:
-    with written_whole(path, lasting=False) as temporary:
-        temporary.write_bytes(content)
-    return path
-
-
 def plotting_library() -> Traversable:
     """`plotly.min.js`: put into this package when it was built, else that of an installed Plotly.
 
@@ -181,7 +175,7 @@ def copy_library(folder: Path) -> Path:
         ImportError: if there is none to copy.
         OSError: if it cannot be written.
     """
-    return _write(folder / LIBRARY, plotting_library().read_bytes())
+    return write_whole(folder / LIBRARY, plotting_library().read_bytes(), lasting=False)
 
 
 def _rankings(site: Site) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from leaderboards.show.charts import metric_chart
 from leaderboards.show.format import BETWEEN, between, file_names, number
 from leaderboards.show.palette import CROWD, LineStyle
 from leaderboards.show.shared import Site
-from leaderboards.store.intact import own_folder
+from leaderboards.store.intact import own_folder, write_whole
 from leaderboards.store.store import Store
 from leaderboards.text import visible
 
@@ -142,10 +142,7 @@ def make_figures(
                 files.append(folder / f"{name}.{format}")
                 with written_whole(files[-1]) as temporary:
                     figure.savefig(temporary, format=format, metadata=_NO_DATE.get(format), dpi=200)
-    files.append(folder / "scores.tex")
-    with written_whole(files[-1]) as temporary:
-        temporary.write_text(latex_table(site), encoding="utf-8")
-    return files
+    return [*files, write_whole(folder / "scores.tex", latex_table(site))]
 
 
 def _chosen(summary: Summary, agents: Sequence[str]) -> set[str]:

@@ -21,13 +21,12 @@ from typing import Any
 from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import Status
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.intact import MOST_JSON, StoreError, open_json
+from leaderboards.store.intact import MOST_JSON, StoreError, open_json, write_whole
 from leaderboards.store.origin import origin
 from leaderboards.store.run_file import (
     SUBMITTED,
     SUFFIX,
     FileError,
-    Row,
     RunEntry,
     content_of,
     open_table,
@@ -139,9 +138,7 @@ def _put_audit(target: Path, key: str, content: bytes | None) -> None:
     """Write the audit of a run whose record a folder has; one that is there stays."""
     path = target / _audit(key)
     if content is not None and not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        with written_whole(path) as temporary:
-            temporary.write_bytes(content)
+        write_whole(path, content)
 
 
 def _audit(key: str) -> str:
@@ -172,7 +169,10 @@ def add(archive: Path, directory: Path) -> MergeResult:
             (directory / _audit(key)).unlink(missing_ok=True)  # of an earlier record
             _put_audit(directory, key, audits.get(_audit(key)))
         for name, runs in by_file(new.values()).items():
-            _put(rows_in(Path(scratch) / name, runs), store)
+            # Under a name that follows from their content, so that they replace no others.
+            content = content_of(rows_in(Path(scratch) / name, runs))
+            digest = hashlib.sha256(content).hexdigest()[:32]
+            write_whole(store.runs_directory / f"{SUBMITTED}{digest}{SUFFIX}", content)
     if new:
         store.write_cache()
     return MergeResult(len(new), len(found) - len(new), tuple(rejected))
@@ -274,14 +274,6 @@ def _is_same(source: Store, store: Store, key: str) -> bool:
     if (one.status, one.finished) != (other.status, other.finished):
         return False
     return (kept and kept.digest) == (kept_here and kept_here.digest)
-
-
-def _put(rows: Sequence[Row], store: Store) -> None:
-    """Write rows from elsewhere under a name that follows from their content, so that they replace no others."""
-    content = content_of(rows)
-    name = f"{SUBMITTED}{hashlib.sha256(content).hexdigest()[:32]}{SUFFIX}"
-    with written_whole(store.runs_directory / name) as temporary:
-        temporary.write_bytes(content)
 
 
 def _one_board(stores: Sequence[Store]) -> str | None:

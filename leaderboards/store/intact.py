@@ -24,6 +24,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gpbandit_envs.atomic import written_whole
+
 MOST_JSON = 2**26
 MOST_VALUES = 2**27
 
@@ -48,6 +50,13 @@ def read_limited(path: Path) -> bytes:
     if len(content) > MOST_JSON:
         raise ValueError(f"expected at most {MOST_JSON:,} bytes, got more")
     return content
+
+
+def write_whole(path: Path, content: bytes | str, lasting: bool = True) -> Path:
+    """Write a file whole or not at all, text as UTF-8, see `written_whole`; returns its path."""
+    with written_whole(path, lasting) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
 
 
 def seal_json(values: Mapping[str, Any], indent: int | None = None) -> bytes:

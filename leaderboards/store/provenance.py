@@ -16,9 +16,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_serializer, model_validator
 
-from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.intact import StoreError, read_limited
+from leaderboards.store.intact import StoreError, read_limited, write_whole
 from leaderboards.store.run_file import first_error
 
 MANIFEST = "manifest.json"
@@ -153,5 +152,5 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder."""
     suite = manifest.suite.frozen().model_dump(mode="json")
     files = {name: manifest.files[name].model_dump(mode="json") for name in sorted(manifest.files)}
-    with written_whole(folder / MANIFEST) as temporary:
-        temporary.write_text(json.dumps({"schema": _SCHEMA, "suite": suite, "files": files}, indent=1) + "\n")
+    text = json.dumps({"schema": _SCHEMA, "suite": suite, "files": files}, indent=1) + "\n"
+    write_whole(folder / MANIFEST, text)

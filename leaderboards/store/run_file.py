@@ -32,10 +32,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import BaseModel, Field, FiniteFloat, PlainSerializer, PlainValidator, ValidationError, model_validator
 
-from gpbandit_envs.atomic import written_whole
 from leaderboards.play.record import InstanceData, RunRecord, Status, Text
 from leaderboards.play.spec import LONGEST_NAME, RunSpec, env_seed
-from leaderboards.store.intact import MOST_JSON, MOST_VALUES, SealError, check_parquet, seal_parquet
+from leaderboards.store.intact import MOST_JSON, MOST_VALUES, SealError, check_parquet, seal_parquet, write_whole
 from leaderboards.store.kept import KEPT, KeptRun, keep
 from leaderboards.store.origin import Origin, Stored, origin
 from leaderboards.text import visible
@@ -206,12 +205,6 @@ def row_of(record: RunRecord) -> Row:
     return Row(entry, keep(record.spec, record.trace) if record.status == "done" else None, record.trace)
 
 
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write `rows` to `path`, whole or not at all; an `OSError` leaves `path` as it was."""
-    with written_whole(path) as temporary:
-        temporary.write_bytes(content_of(rows))
-
-
 def content_of(rows: Sequence[Row], *, small: bool = False) -> bytes:
     """The content of a file of `rows`; with `small` it takes the time to be small."""
     table = entry_table([row.entry for row in rows])
@@ -246,8 +239,7 @@ def _kept_values(run: KeptRun) -> dict[str, Any]:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write `table` to `path`, whole or not at all, with its digest; an `OSError` leaves `path` as it was."""
-    with written_whole(path) as temporary:
-        temporary.write_bytes(_packed(table))
+    write_whole(path, _packed(table))
 
 
 def _packed(table: pa.Table, small: bool = False) -> bytes:

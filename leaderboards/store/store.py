@@ -27,12 +27,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.version import __version__
 from leaderboards.play.record import RunRecord, Status
 from leaderboards.play.spec import RunSpec
 from leaderboards.play.suite import Suite, parse_suite
-from leaderboards.store.intact import StoreError, open_json, read_limited, seal_json, set_aside
+from leaderboards.store.intact import StoreError, open_json, read_limited, seal_json, set_aside, write_whole
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import Manifest, TrustLevel, read_manifest
 from leaderboards.store.run_file import (
@@ -41,6 +40,7 @@ from leaderboards.store.run_file import (
     NewerFileError,
     Row,
     RunEntry,
+    content_of,
     entries_of,
     entry_table,
     open_table,
@@ -51,7 +51,6 @@ from leaderboards.store.run_file import (
     results_in,
     row_of,
     rows_in,
-    write_rows,
     write_table,
 )
 
@@ -140,7 +139,7 @@ class Store:
         # A group is named after all its members: no other group may replace it.
         name = names[0] if len(names) == 1 else "group-" + hashlib.sha256("".join(names).encode()).hexdigest()[:32]
         path = self.runs_directory / f"{name}{SUFFIX}"
-        write_rows(path, [row_of(record) for record in records])
+        write_whole(path, content_of([row_of(record) for record in records]))
         for record in records:
             if record.status == "done":
                 (self.runs_directory / f"{record.spec.key}{_NOT_DONE}{SUFFIX}").unlink(missing_ok=True)
@@ -154,8 +153,7 @@ class Store:
             StoreError: if the folder was published.
         """
         self._check_writable()
-        with written_whole(self.root / "suite.json") as temporary:
-            temporary.write_bytes(seal_json(suite.frozen().model_dump(mode="json"), indent=2))
+        write_whole(self.root / "suite.json", seal_json(suite.frozen().model_dump(mode="json"), indent=2))
 
     def write_cache(self) -> None:
         """Write the entries of all runs to one file, from which the folder opens faster, unless that says so already.

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from gpbandit_envs.atomic import written_whole
 from leaderboards.play.suite import Suite
-from leaderboards.store.intact import StoreError, read_limited
+from leaderboards.store.intact import StoreError, read_limited, write_whole
 from leaderboards.store.kept import KeptRun
 from leaderboards.store.provenance import TrustLevel
 from leaderboards.store.run_file import Row, RunEntry
@@ -121,8 +120,7 @@ def write_note(directory: Path, against: str) -> None:
     Raises:
         OSError: if the folder cannot be written.
     """
-    with written_whole(directory / _NOTE) as temporary:
-        temporary.write_text(json.dumps({"against": against}) + "\n", encoding="utf-8")
+    write_whole(directory / _NOTE, json.dumps({"against": against}) + "\n")
 
 
 def noted(directory: Path) -> str | None:

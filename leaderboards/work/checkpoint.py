@@ -32,9 +32,9 @@ import gymnasium as gym
 import platformdirs
 
 from agents import Agent
-from gpbandit_envs.atomic import written_whole
 from gpbandit_envs.code_digest import is_installed
 from leaderboards.play.record import Saved
+from leaderboards.store.intact import write_whole
 from leaderboards.store.origin import Origin, origin
 
 DEFAULT_EVERY = 120.0
@@ -121,8 +121,7 @@ class Checkpoint:
         if not self.path.parents[1].is_dir():
             return  # the results folder has been moved, and is not to be made anew
         try:
-            with written_whole(self.path) as temporary:
-                temporary.write_bytes(sign(pickled))
+            write_whole(self.path, sign(pickled))
         except OSError as error:
             if not self._failed:
                 _log.warning("a run could not be saved and goes on (%s)", error)
