@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
@@ -237,7 +236,7 @@ def simulate(
         if not why and device is None and (problem.n_arms > _ARMS or problem.n_arms * T**2 > _WORK):
             why = "a processor is faster so with as many arms and evaluations; give a device to play side by side"
         if why:
-            parts: _Parts = _RunByRun(spec, env, agent, times, audit, workers, out)
+            parts: _RunByRun | _SideBySide = _RunByRun(spec, env, agent, times, audit, workers, out)
             _log.warning("%s on %s: %s, since %s", agent_ref.label, env_ref.label, parts.where, why)
         else:
             vector = side_by_side(player, place, precision)
@@ -279,18 +278,7 @@ _COLUMNS = ("actions", "regret", "recommended", "bands")
 _BAND = ("violated", "required_scaling", "half_width", "informative")
 
 
-class _Parts(ABC):
-    """How repetitions are played, some at a time."""
-
-    where: str
-    guarantee = BandGuarantee()
-
-    @abstractmethod
-    def play(self, repetitions: int) -> Iterator[tuple[int, _Played]]:
-        """The first repetition of each chunk, and what was played."""
-
-
-def _gathered(parts: _Parts, repetitions: int, progress: bool) -> _Played:
+def _gathered(parts: _RunByRun | _SideBySide, repetitions: int, progress: bool) -> _Played:
     """All chunks, in order; what came before an interrupt or an error is kept, if it is anything."""
     done: dict[int, _Played] = {}
     console = Console(stderr=True)
@@ -309,33 +297,31 @@ def _gathered(parts: _Parts, repetitions: int, progress: bool) -> _Played:
     return _Played(seconds=sum(part.seconds for part in ordered), **joined)
 
 
-class _SideBySide(_Parts):
+@dataclass
+class _SideBySide:
     """In chunks that fit the memory, all repetitions of one at once."""
 
-    def __init__(
-        self,
-        spec: RunSpec,
-        env: gym.Env[Any, Any],
-        vector: VectorAgent,
-        problem: Problem,
-        times: np.ndarray,
-        audit: bool,
-        most: int | None,
-        out: str | os.PathLike[str] | None,
-    ) -> None:
-        self._spec, self._vector, self._problem, self._out = spec, vector, problem, out
-        self._env: Any = env.unwrapped
-        self._times, self._audit, self._most = times, audit, most
-        self.where = f"side by side on {vector.device.name}"
+    spec: RunSpec
+    env: gym.Env[Any, Any]
+    vector: VectorAgent
+    problem: Problem
+    times: np.ndarray
+    audit: bool
+    most: int | None
+    out: str | os.PathLike[str] | None
+
+    def __post_init__(self) -> None:
+        self.where = f"side by side on {self.vector.device.name}"
 
     @property
-    def guarantee(self) -> BandGuarantee:  # type: ignore[override]
-        return self._vector.agent.band_guarantee()
+    def guarantee(self) -> BandGuarantee:
+        return self.vector.agent.band_guarantee()
 
     def play(self, repetitions: int) -> Iterator[tuple[int, _Played]]:
-        device, first = self._vector.device, 0
-        each = self._vector.bytes_each(self._problem)
-        most = int(_SHARE * device.free_bytes()) if self._most is None else self._most
+        """The first repetition of each chunk, and what was played."""
+        device, first = self.vector.device, 0
+        each = self.vector.bytes_each(self.problem)
+        most = int(_SHARE * device.free_bytes()) if self.most is None else self.most
         size = min(most // each, max(_CHUNK // each, _FEWEST) if device.on_processor else repetitions)
         while first < repetitions:
             try:
@@ -345,9 +331,9 @@ class _SideBySide(_Parts):
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                if size <= 1 and self._vector.keeps:
-                    self._vector.keeps = False
-                    each, size = self._vector.bytes_each(self._problem), 1
+                if size <= 1 and self.vector.keeps:
+                    self.vector.keeps = False
+                    each, size = self.vector.bytes_each(self.problem), 1
                     if each <= most:
                         self.where += ", rows computed anew"
                         continue
@@ -362,25 +348,26 @@ class _SideBySide(_Parts):
             first += len(part.actions)
 
     def _chunk(self, first: int, n: int) -> _Played:
-        vector, device, xp = self._vector, self._vector.device, self._vector.xp
-        T, noise = self._spec.horizon, self._env.recipe.noise
+        vector, device, xp = self.vector, self.vector.device, self.vector.xp
+        env: Any = self.env.unwrapped
+        T, noise = self.spec.horizon, env.recipe.noise
         records: list[RunRecord] = []
 
         def begin_record(spec: RunSpec) -> None:
-            oracle = Oracle(self._env, self._problem)
-            records.append(RunRecord(spec, "done", facts=oracle.facts, data=instance_data(self._problem, oracle)))
+            oracle = Oracle(env, self.problem)
+            records.append(RunRecord(spec, "done", facts=oracle.facts, data=instance_data(self.problem, oracle)))
 
-        drawn = Drawn.of(self._env, self._spec, first, n, None if self._out is None else begin_record)
+        drawn = Drawn.of(env, self.spec, first, n, None if self.out is None else begin_record)
         host, best, variates = drawn.means, drawn.best, drawn.variates
         means = device.put(host)
         # What a homoscedastic model adds is the same for every arm: all of it at once, and no way back and forth.
         added = device.put(noise.reward(np.zeros((n, T)), None, variates)) if noise.homoscedastic else None
         started = perf_counter()
         with one_blas_thread():
-            vector.reset(self._problem, drawn.rngs)
+            vector.reset(self.problem, drawn.rngs)
             actions = device.put(np.zeros((n, T), np.int64))
-            follows = _Following(vector, means) if self._audit else None
-            kept, informed = set(range(1, T + 1) if records else self._times.tolist()), device.put(np.zeros(n, bool))
+            follows = _Following(vector, means) if self.audit else None
+            kept, informed = set(range(1, T + 1) if records else self.times.tolist()), device.put(np.zeros(n, bool))
             recommended, ends = [], []
             for t in range(T):
                 arms = vector.select()
@@ -414,19 +401,19 @@ class _SideBySide(_Parts):
                 "batch": 1 + np.cumsum(after, axis=1),
                 "policy_seconds": np.full((n, T), seconds / (n * T)),
                 "inference_regret": regrets,
-                "cost": np.ones((n, T)) if self._env.recipe.costs is None else self._env.recipe.costs[chosen],
+                "cost": np.ones((n, T)) if env.recipe.costs is None else env.recipe.costs[chosen],
             }
             for i, record in enumerate(records):
                 record.trace = pd.DataFrame({"t": np.arange(1, T + 1), **{k: v[i] for k, v in columns.items()}})
                 record.seconds = seconds / n
             _keep(
-                self._out,
+                self.out,
                 records,
                 self.where,
                 vector.precision,
                 device.name == "numpy" and vector.precision == "float64",
             )
-            regrets = regrets[:, self._times - 1]
+            regrets = regrets[:, self.times - 1]
         return _Played(chosen, regret, regrets, bands, seconds)
 
 
@@ -465,31 +452,32 @@ class _Following:
         return np.full_like(found, np.nan) if self._none else found
 
 
-class _RunByRun(_Parts):
+@dataclass
+class _RunByRun:
     """By single agents, in processes where these build both sides themselves, and not an object that was given."""
 
-    def __init__(
-        self,
-        spec: RunSpec,
-        env: EnvLike,
-        agent: AgentLike,
-        times: np.ndarray,
-        audit: bool,
-        workers: int | None,
-        out: str | os.PathLike[str] | None,
-    ) -> None:
-        self._spec = spec
-        self._how: dict[str, Any] = {"times": times, "audit": audit, "out": out}
-        self._workers = as_count("workers", (os.cpu_count() or 1) if workers is None else workers)
-        if isinstance(env, gym.Env) or not spec.rebuildable:
-            self._workers, self._how = 1, {**self._how, "env": env, "agent": agent}
+    spec: RunSpec
+    env: EnvLike
+    agent: AgentLike
+    times: np.ndarray
+    audit: bool
+    workers: int | None
+    out: str | os.PathLike[str] | None
+    guarantee: BandGuarantee = field(default_factory=BandGuarantee)
+
+    def __post_init__(self) -> None:
+        alone = isinstance(self.env, gym.Env) or not self.spec.rebuildable
+        n = as_count("workers", (os.cpu_count() or 1) if self.workers is None else self.workers)
+        self._workers, self._given = (1, {"env": self.env, "agent": self.agent}) if alone else (n, {})
         self.where = f"run by run in {self._workers} process{'es' if self._workers > 1 else ''}"
 
     def play(self, repetitions: int) -> Iterator[tuple[int, _Played]]:
-        specs = [replace(self._spec, repetition=r) for r in range(repetitions)]
+        """The first repetition of each chunk, and what was played."""
+        specs = [replace(self.spec, repetition=r) for r in range(repetitions)]
         size = max(1, min(16, repetitions // (4 * self._workers)))
         pieces = [specs[i : i + size] for i in range(0, repetitions, size)]
-        play = partial(_play_alone, registered=registrations(specs[:1]), **self._how)
+        how: dict[str, Any] = {"times": self.times, "audit": self.audit, "out": self.out, **self._given}
+        play = partial(_play_alone, registered=registrations(specs[:1]), **how)
         for first, guarantee, part in in_processes(play, pieces, self._workers, "simulated"):
             self.guarantee = guarantee
             yield first, part
