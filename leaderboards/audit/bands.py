@@ -86,8 +86,7 @@ class BandRow:
         control: Why it must fail; "" if it need not.
         verdict: What is said of it.
         runs, violated: Over all cells together.
-        worst: Task and player of the cell with most violated runs.
-        worst_violated: Their number, of `worst_runs`.
+        worst: The cell with most violated runs.
         factor: Least factor, the largest over cells.
         informative: Share said at the end, mean over tasks of the smallest over players.
         half_width: Half-width at the end over the range of the means, 1 where it is more, in the same way the largest;
@@ -101,9 +100,7 @@ class BandRow:
     verdict: Verdict
     runs: int
     violated: int
-    worst: tuple[str, str]
-    worst_violated: int
-    worst_runs: int
+    worst: Cell
     factor: float
     informative: float
     half_width: float
@@ -197,7 +194,6 @@ def read_study(kept: Mapping[str, Any]) -> Study:
 
 
 def _row(band: Mapping[str, str], cells: Sequence[Cell], delta: float) -> BandRow:
-    worst = max(cells, key=lambda cell: cell.violated / cell.runs)
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     said = [min(cell.informative for cell in cells if cell.task == task) for task in tasks]
     wide = [max(cell.half_width for cell in cells if cell.task == task) for task in tasks]
@@ -223,9 +219,7 @@ def _row(band: Mapping[str, str], cells: Sequence[Cell], delta: float) -> BandRo
         verdict,
         sum(cell.runs for cell in cells),
         sum(cell.violated for cell in cells),
-        (worst.task, worst.player),
-        worst.violated,
-        worst.runs,
+        max(cells, key=lambda cell: cell.violated / cell.runs),
         factor,
         informative,
         float(np.mean(wide)),

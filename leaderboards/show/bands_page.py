@@ -45,13 +45,14 @@ def bands_page(study: Study) -> dict[str, Any]:
 
 def _band(row: BandRow) -> dict[str, str]:
     reach = {"any": "all players", "data": "all but the adversary", "own": "its own policy"}[row.reach]
+    worst = row.worst
     return {
         "band": row.band,
         "reach": reach,
         "verdict": row.verdict,
         "why": row.control or row.why_not,
         "held": f"{row.runs - row.violated:,} of {row.runs:,}",
-        "worst": f"{row.worst_violated} of {row.worst_runs:,} missed on {row.worst[0]}, {row.worst[1]}",
+        "worst": f"{worst.violated} of {worst.runs:,} missed on {worst.task}, {worst.player}",
         "factor": f"{row.factor:.2f}" if math.isfinite(row.factor) else "more than any",
         "said": f"{row.informative:.0%}",
         "half": _share(row.half_width),
