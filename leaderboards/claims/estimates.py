@@ -19,7 +19,7 @@ What the paper leaves open: which functions its figures show, how many evaluatio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,12 +104,12 @@ def study(repetitions: int, seed: int = 0, cases: tuple[Case, ...] = CASES) -> R
         for case in cases:
             T, reference = case.horizon, references[case.name]
             for collector in COLLECTORS:
-                data = _Data.of(case.spec(collector, repetition, T, seed))
-                found |= {_name(loss, collector, case.name): data.measured(loss, reference, T) for loss in LOSSES}
+                estimated = _played(case.spec(collector, repetition, T, seed))
+                found |= {_name(loss, collector, case.name): estimated(loss, reference, T) for loss in LOSSES}
             if case.drawn:
-                data = _Data.of(case.spec("RA-BO", repetition, 3 * T, seed))
+                estimated = _played(case.spec("RA-BO", repetition, 3 * T, seed))
                 for share, n in ((_THIRD, T), (_ALL, 3 * T)):
-                    found[_from(share, case.name)] = data.measured("unbiased", None, n)
+                    found[_from(share, case.name)] = estimated("unbiased", None, n)
         return found
 
     return Runs.of_study(map(measured, range(repetitions)))
@@ -123,35 +123,27 @@ def _from(share: str, case: str) -> str:
     return f"{_name('unbiased', 'RA-BO', case)}, {share} of it"
 
 
-@dataclass(frozen=True)
-class _Data:
-    """What a run has seen, and points at which an estimate is judged."""
+def _played(spec: RunSpec) -> Callable[..., dict[str, float]]:
+    """Play a run; gives the function that judges the estimate by a loss from the first `n` of its data.
 
-    problem: Problem
-    X: Float[np.ndarray, "n d"]
-    y: Float[np.ndarray, " n"]
-    Z: Float[np.ndarray, "m d"]
-    f: Float[np.ndarray, " m"]
-    rng: np.random.Generator
+    That is against a reference, or without one against the prior's lengthscales.
+    """
+    trace, rng = run_spec(spec).trace, np.random.default_rng([spec.seed, spec.repetition])
+    with instance_env(spec) as (env, _):
+        problem: Problem = env.problem
+        X, y = trace[[f"action_{j}" for j in range(problem.dim)]].to_numpy(), trace["reward"].to_numpy()
+        Z = rng.random((_POINTS, problem.dim))
+        f = env.mean(Z)
 
-    @classmethod
-    def of(cls, spec: RunSpec) -> _Data:
-        """Play the run."""
-        trace = run_spec(spec).trace
-        rng = np.random.default_rng([spec.seed, spec.repetition])
-        with instance_env(spec) as (env, _):
-            X = trace[[f"action_{j}" for j in range(env.problem.dim)]].to_numpy()
-            Z = rng.random((_POINTS, env.problem.dim))
-            return cls(env.problem, X, trace["reward"].to_numpy(), Z, env.mean(Z), rng)
-
-    def measured(self, loss: str, reference: Float[np.ndarray, " d"] | None, n: int) -> dict[str, float]:
-        """The estimate by a loss from the first `n` data, against the reference or the prior's lengthscales."""
-        kernel: Any = self.problem.kernel
+    def estimated(loss: str, reference: Float[np.ndarray, " d"] | None, n: int) -> dict[str, float]:
+        kernel: Any = problem.kernel
         truth = np.asarray(kernel.lengthscale, np.float64) if reference is None else reference
-        agent = estimate(loss, self.problem, self.X[:n], self.y[:n], self.rng)
+        agent = estimate(loss, problem, X[:n], y[:n], rng)
         error = np.log(np.asarray(agent.hyperparameters[0].lengthscales) / truth)
-        rmse = math.sqrt(float(np.mean((agent.predict(self.Z)[0] - self.f) ** 2))) / float(self.f.std())
+        rmse = math.sqrt(float(np.mean((agent.predict(Z)[0] - f) ** 2))) / float(f.std())
         return {"bias": float(error.mean()), "distance": float(np.abs(error).mean()), "rmse": rmse}
+
+    return estimated
 
 
 def _reference(case: Case, seed: int) -> Float[np.ndarray, " d"]:
