@@ -28,7 +28,7 @@ from gpbandit_envs.gp.threads import one_blas_thread
 from gpbandit_envs.problem import Problem
 from leaderboards.audit.measure import misses
 from leaderboards.play.build import AgentLike, EnvLike, build_agent, build_env, describe_agent, describe_env, pinned
-from leaderboards.play.drawn import Drawn
+from leaderboards.play.drawn import draw
 from leaderboards.play.run import stated_problem
 from leaderboards.play.spec import RunSpec, env_seed
 
@@ -220,19 +220,19 @@ def along(
         )
         played.reset(seed=env_seed(spec))
         problem = stated_problem(played, horizon, spec.feedback)
-        drawn = Drawn.of(bandit, spec, first, repetitions)
-    noise, means, best, R = bandit.recipe.noise, drawn.means, drawn.best, repetitions
+        means, best, variates, rngs = draw(bandit, spec, first, repetitions)
+    noise, R = bandit.recipe.noise, repetitions
     own = player.vector if isinstance(player, Policy) else None
     beside = {label: _Beside(agents, None if agents else own) for label, agents in bands.items()}
     required, held = ({label: np.full(R, start) for label in bands} for start in (0.0, True))
     regret, rows, now = np.zeros(R), np.arange(R), dict[str, tuple[np.ndarray, np.ndarray]]()
     with one_blas_thread():
-        player.begin(problem, drawn.rngs, means)
+        player.begin(problem, rngs, means)
         for one in beside.values():
-            one.begin(problem, drawn.rngs)
+            one.begin(problem, rngs)
         for t in range(horizon):
             arms = player.pull(now)
-            rewards = noise.reward(means[rows, arms], arms, drawn.variates[:, t])
+            rewards = noise.reward(means[rows, arms], arms, variates[:, t])
             regret += best - means[rows, arms]
             player.learn(rewards)
             for label, one in beside.items():

@@ -53,7 +53,7 @@ from leaderboards.play.build import (
     load_plugins,
     pinned,
 )
-from leaderboards.play.drawn import Drawn
+from leaderboards.play.drawn import draw
 from leaderboards.play.measures import cumulative, inference_regret, simple_regret
 from leaderboards.play.oracle import Oracle
 from leaderboards.play.protocol_checks import incompatibility, inside_feedback
@@ -357,14 +357,14 @@ class _SideBySide:
             oracle = Oracle(env, self.problem)
             records.append(RunRecord(spec, "done", facts=oracle.facts, data=instance_data(self.problem, oracle)))
 
-        drawn = Drawn.of(env, self.spec, first, n, None if self.out is None else begin_record)
-        host, best, variates = drawn.means, drawn.best, drawn.variates
+        look = None if self.out is None else begin_record
+        host, best, variates, rngs = draw(env, self.spec, first, n, look)
         means = device.put(host)
         # What a homoscedastic model adds is the same for every arm: all of it at once, and no way back and forth.
         added = device.put(noise.reward(np.zeros((n, T)), None, variates)) if noise.homoscedastic else None
         started = perf_counter()
         with one_blas_thread():
-            vector.reset(self.problem, drawn.rngs)
+            vector.reset(self.problem, rngs)
             actions = device.put(np.zeros((n, T), np.int64))
             follows = _Following(vector, means) if self.audit else None
             kept, informed = set(range(1, T + 1) if records else self.times.tolist()), device.put(np.zeros(n, bool))
