@@ -292,14 +292,9 @@ def _whole(value: Any) -> Any:
 # ---- random streams ----
 
 
-def stream(spec: RunSpec, name: str) -> np.random.SeedSequence:
-    """The stream `name` of the repetition that `spec` belongs to."""
-    return _sequence(_key(spec, name))
-
-
 def generator(spec: RunSpec, name: str) -> np.random.Generator:
-    """A generator on the stream `name`."""
-    return np.random.Generator(np.random.PCG64(stream(spec, name)))
+    """A generator on the stream `name` of the repetition that `spec` belongs to."""
+    return np.random.Generator(np.random.PCG64(_sequence(_key(spec, name))))
 
 
 def keyed(key: list[Any]) -> np.random.Generator:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import tests.leaderboards.play.players  # noqa: F401 - registers Test/Plain-v0
 from gpbandit_envs.datasets import cards
 from gpbandit_envs.registry import ENVIRONMENTS
-from leaderboards.play.spec import Ref, RunSpec, canonical_json, env_seed, generator, stream, task_key
+from leaderboards.play.spec import Ref, RunSpec, canonical_json, env_seed, generator, task_key
 from leaderboards.play.suite import Suite, SuiteError, load_suite, parse_suite, source_of, suite_names
 
 TEXT = """
@@ -369,4 +369,4 @@ def test_seeds_fit_63_bits() -> None:
     assert len(set(seeds)) == 200
     assert max(seeds) < 2**63
     assert max(seeds) > 2**62
-    assert stream(spec(), "env").entropy != stream(spec(), "delay").entropy
+    assert generator(spec(), "env").random() != generator(spec(), "delay").random()
