@@ -225,7 +225,7 @@ def simulate(
     most = None if max_memory is None else as_bytes(max_memory)
     # A copy of an object: what plays side by side plays no single run any more.
     player, played = deepcopy(build_agent(agent)), build_env(env, T)
-    try:
+    with nullcontext() if played is env else closing(played):
         played.reset(seed=env_seed(spec))
         problem = stated_problem(played, T, spec.feedback)
         if why := incompatibility(player, problem, spec.feedback):
@@ -242,9 +242,6 @@ def simulate(
             vector = side_by_side(player, place, precision)
             parts = _SideBySide(spec, played, vector, told(problem, player), times, audit, most, out)
         found = _gathered(parts, R, progress)
-    finally:
-        if played is not env:
-            played.close()
     if len(found.actions) < R:
         warnings.warn(f"simulate: {len(found.actions):,} of {R:,} repetitions were played", stacklevel=2)
     guarantee = parts.guarantee if audit else BandGuarantee()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -158,13 +159,10 @@ def told(problem: Problem) -> tuple[Float[np.ndarray, "A d"], Kernel, float]:
 
 def drawn(env: Ref, horizon: int, seed: int) -> tuple[Problem, Float[np.ndarray, " A"]]:
     """Problem and means of the arms of an environment of finite arms that is reset with a seed."""
-    made = build_env(env, horizon)
-    try:
+    with closing(build_env(env, horizon)) as made:
         made.reset(seed=seed)
         problem = stated_problem(made, horizon)
         return problem, np.asarray(made.unwrapped.mean(np.arange(problem.n_arms)), np.float64)  # type: ignore[attr-defined]
-    finally:
-        made.close()
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Annotated, Any
 
 import gymnasium as gym
@@ -80,13 +81,10 @@ def _actions(row: EnvironmentRow) -> str:
         return f"{row.n_arms} arms" if row.n_arms is not None else f"{n_arms} arms, dimension {dim}"
     if row.id == TABLE.id:
         return "one arm a row of the table"
-    env = gym.make(row.id)
-    try:
+    with closing(gym.make(row.id)) as env:
         problem: Any = env.unwrapped.problem  # type: ignore[attr-defined]
         size = f"{problem.n_arms} arms" if problem.is_finite else "a box"
         return f"{size}, dimension {problem.dim}"
-    finally:
-        env.close()
 
 
 def _foreign(id: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
 from typing import Any
 
@@ -89,14 +89,10 @@ class _Output:
 @contextmanager
 def told_streams() -> Iterator[None]:
     """Standard output and standard error raise `OutputError`."""
-    before = sys.stdout, sys.stderr
     output: Any = _Output(sys.stdout)
     errors: Any = _Output(sys.stderr)
-    sys.stdout, sys.stderr = output, errors
-    try:
+    with redirect_stdout(output), redirect_stderr(errors):
         yield
-    finally:
-        sys.stdout, sys.stderr = before
 
 
 def open_missing_streams() -> None:

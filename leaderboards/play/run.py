@@ -11,7 +11,7 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
@@ -130,12 +130,9 @@ def instance_env(spec: RunSpec) -> Iterator[tuple[Any, Problem]]:
     Raises:
         Exception: whatever building the environment raises.
     """
-    env = build_env(spec.built, spec.horizon)
-    try:
+    with closing(build_env(spec.built, spec.horizon)) as env:
         env.reset(seed=env_seed(spec))
         yield env.unwrapped, stated_problem(env, spec.horizon, spec.feedback)
-    finally:
-        env.close()
 
 
 def stated_problem(env: gym.Env[Any, Any], horizon: int, feedback: str = "on_request") -> Problem:
@@ -212,11 +209,8 @@ def run(
     spec = RunSpec(env=env_ref, agent=agent_ref, repetition=repetition, horizon=horizon, seed=seed, feedback=feedback)
     started = perf_counter()
     built_env, built_agent = build_env(env, horizon), build_agent(agent)
-    try:
+    with nullcontext() if built_env is env else closing(built_env):
         record = run_on(built_env, built_agent, spec, started)
-    finally:
-        if built_env is not env:
-            built_env.close()
     if record.status != "done":
         warnings.warn(_broken_off(record), stacklevel=2)
     why = why_no_regret(record.trace) if record.status == "done" else None
