@@ -139,11 +139,6 @@ class BoardScores:
         """Mean score of each agent with the interval that goes with its place."""
         return self.wide if self.is_wide else self.narrow
 
-    @property
-    def tied_first(self) -> int:
-        """How many agents share the first place."""
-        return int((self.ranking.group == 1).sum())
-
     def row(self, agent: str) -> int | None:
         """Position of an agent, or of the one that it played like; None if it has no score on all tasks."""
         first = next((name for name, others in self.aliases.items() if agent in others), agent)

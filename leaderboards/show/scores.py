@@ -28,7 +28,7 @@ from leaderboards.score.factors import ACCELERATION, ENHANCEMENT, factors
 from leaderboards.score.metrics import METRICS
 from leaderboards.score.rankings import TaskClass
 from leaderboards.score.reliability import LEAST_RELIABILITY
-from leaderboards.score.statistics import Interval, stratified_means
+from leaderboards.score.statistics import Interval, Ranking, stratified_means
 from leaderboards.show import palette
 from leaderboards.show.format import NONE
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -160,7 +160,7 @@ def of_task(site: Site, task: str) -> ScoreTable | None:
         rows = [agent_row(site, names[i], [cells[i]], place=places[i]) for i in order]
         notes = [f"{len(blocks)} repetition{'s' if len(blocks) != 1 else ''} of this environment"]
         if ranked.ranking.is_told:
-            notes.append(_first((ranked.ranking.group == 1).sum()))
+            notes.append(_first(ranked.ranking))
         tabs.append(ScoreTab(by, METRICS[by].title, CRITERIA[by], notes, [], rows, lead))
     return ScoreTable("task", "", tabs) if tabs else None
 
@@ -269,10 +269,11 @@ def _notes(scores: BoardScores) -> list[str]:
         )
     notes = [places]
     if scores.ranking.is_told and not scores.in_groups:
-        notes.append(_first(scores.tied_first))
+        notes.append(_first(scores.ranking))
     notes += [f"without a score: {task}, as {why}" for task, why in scores.left_out.items()]
     return notes
 
 
-def _first(n: int) -> str:
+def _first(ranking: Ranking) -> str:
+    n = int((ranking.group == 1).sum())
     return "one agent first" if n == 1 else f"{n} agents tied first"
