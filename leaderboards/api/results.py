@@ -283,23 +283,24 @@ def _differences(summary: Summary, rankings: Mapping[str, TaskRanking | None], a
     """The rows of `Results.compare` for one other agent."""
     found = {task: compare(summary, task, a, b, rankings[task], by) for task in summary.tasks}
     rows = {
-        task: _no_difference("") if one is None else _difference(one.metric, one.difference, one.p_single, one.p)
+        task: _difference("") if one is None else _difference(one.metric, one.difference, one.p_single, one.p)
         for task, one in found.items()
     }
     over = compare_overall(one for task, one in found.items() if one is not None and summary.tasks[task].in_suite)
     metric = "regret_ratio"
-    rows["overall"] = _no_difference(metric) if over is None else _difference(metric, over.difference, over.p_single)
+    rows["overall"] = _difference(metric) if over is None else _difference(metric, over.difference, over.p_single)
     columns = ["metric", "difference", "low", "high", "p_single", "p", "n"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     frame.index.name = "environment"
     return frame
 
 
-def _no_difference(metric: str) -> tuple[Any, ...]:
-    return metric, np.nan, np.nan, np.nan, np.nan, np.nan, 0
+_UNKNOWN = Interval(np.nan, np.nan, np.nan, 0)
 
 
-def _difference(metric: str, found: Interval, p_single: float, p: float | None = None) -> tuple[Any, ...]:
+def _difference(
+    metric: str, found: Interval = _UNKNOWN, p_single: float = np.nan, p: float | None = None
+) -> tuple[Any, ...]:
     """A row of `Results.compare`."""
     return metric, found.estimate, found.low, found.high, p_single, np.nan if p is None else p, found.n
 
