@@ -297,20 +297,19 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
     ]
     if suite.part_of:
         lines += [f"Its runs go to the board {suite.part_of}, where the agent is ranked on these tasks alone."]
-    lines += [""]
     ids, source = " ".join(f"--agent {agent.id}" for agent in submitted), source_of(suite)
-    lines += [f"{runs} runs with gpbandit-envs {__version__}, played {'by:' if source else 'from Python.'}", ""]
+    lines += ["", f"{runs} runs with gpbandit-envs {__version__}, played {'by:' if source else 'from Python.'}", ""]
     lines += ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if source else []
     for agent in submitted:
         if agent.kwargs:
             lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]
-    lines += _table(directory, set(labels))
-    lines += ["What the agent is, and where it is described (paper, equations):\n\n...\n"]
     lines += [
-        "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above."
+        *_table(directory, set(labels)),
+        "What the agent is, and where it is described (paper, equations):\n\n...\n",
+        "- [ ] No setting was chosen by looking at results on this suite's instances; or, if so, it is said above.",
+        "- [ ] The code in `code/` may be kept and shown here, under this licence: ...",
+        f"- [ ] `gpbandit verify {name}` agrees on my machine.",
     ]
-    lines += ["- [ ] The code in `code/` may be kept and shown here, under this licence: ..."]
-    lines += [f"- [ ] `gpbandit verify {name}` agrees on my machine."]
     return "\n".join(lines) + "\n"
 
 
@@ -458,12 +457,12 @@ def _misnamed(submitted: Iterable[SubmittedAgent], refs: Sequence[Ref], suite: S
     """What is wrong with agents: rows without code, agents without rows, labels."""
     listed, played = {agent.ref.key: agent for agent in submitted}, {ref.key: ref for ref in refs}
     for key, ref in played.items():
-        agent = listed.get(key)
+        agent, path = listed.get(key), ref.id.partition(":")[0].replace(".", "/")
         if agent is None:
             yield f"{ref.label}: row without code: {LIST} does not list the agent {ref.id!r} with these settings"
         elif not agent.files and not agent.requires and fingerprint(ref) is None:
             yield f"{ref.label}: row without code: nothing says where {ref.id!r} comes from"
-        elif agent.files and ":" in ref.id and not _has_module(agent.files, ref.id.partition(":")[0]):
+        elif agent.files and ":" in ref.id and not agent.files.keys() & {f"{path}.py", f"{path}/__init__.py"}:
             yield f"{ref.label}: row without code: no file of {ref.id!r} is among the {len(agent.files)} listed"
     for key, agent in listed.items():
         if key not in played:
@@ -474,11 +473,6 @@ def _misnamed(submitted: Iterable[SubmittedAgent], refs: Sequence[Ref], suite: S
     for key, label in dict.fromkeys((ref.key, ref.label) for ref in called):
         if key in listed and listed[key].label != label:
             yield f"{listed[key].label}: the results call it {label!r}"
-
-
-def _has_module(files: Mapping[str, str], module: str) -> bool:
-    path = module.replace(".", "/")
-    return f"{path}.py" in files or f"{path}/__init__.py" in files
 
 
 def is_submission(folder: Path) -> bool:
