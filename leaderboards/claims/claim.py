@@ -111,6 +111,11 @@ def within(x: float) -> Range:
     return Range(-x, x, ours=True)
 
 
+def short(name: str) -> str:
+    """A task or an attack as names of claims have it."""
+    return name.lower().replace(" ", "-")
+
+
 MORE = Range(low=math.nextafter(0.0, 1.0), alike=ALIKE)
 """Of a difference of one: the first of two is larger."""
 LESS = Range(high=0.0, alike=ALIKE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leaderboards.claims.claim import LESS, Claim, Figure, at_least, at_most
+from leaderboards.claims.claim import LESS, Claim, Figure, at_least, at_most, short
 from leaderboards.claims.measures import more_regret, of_runs
 from leaderboards.score.statistics import mean_interval
 
@@ -23,7 +23,7 @@ def late_regret(row: str) -> Figure:
 
 def _on(attack: str, budget: int) -> Iterator[Claim]:
     row = f"{{}}@{attack}, C = {budget}".format
-    words, name = f"{_ATTACKS[attack]}, C = {budget}", f"{attack.replace(' ', '-')}-{budget}"
+    words, name = f"{_ATTACKS[attack]}, C = {budget}", f"{short(attack)}-{budget}"
     quick = name == "subtraction-100"
     for agent in ("RGP-PE", "RGP-UCB"):
         said, figure = f"{agent} defends against the attack ({words}).", late_regret(row(agent))

@@ -21,7 +21,7 @@ from agents.core.finite import group_pulls
 from agents.core.gp_settings import GPSettings
 from gpbandit_envs.gp.exact import ExactPosterior
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import ALIKE_LOG10, LESS, Claim, Figure, Range
+from leaderboards.claims.claim import ALIKE_LOG10, LESS, Claim, Figure, Range, short
 from leaderboards.claims.measures import more_regret
 from leaderboards.claims.runs import Runs, of_each
 from leaderboards.score.statistics import Interval, paired_difference
@@ -81,7 +81,7 @@ _LEAST_RATIO = round(math.log10(_bound(0.2) / _bound(0.002)), 3)
 
 def _less_regret(task: str, suffix: str, words: str, row: str, reading: str) -> Claim:
     return Claim(
-        f"va-pe-less-regret-{_short(task)}{suffix}",
+        f"va-pe-less-regret-{short(task)}{suffix}",
         "section 6; Theorem 6.3",
         f"Where the variances differ, VA-PE has less regret than what takes one variance for all ({task}{words}).",
         more_regret("VA-PE", "PE", row=f"{{}}{row}@{task}".format),
@@ -97,11 +97,7 @@ def _less_error(task: str) -> Claim:
     text = f"the error of VA-MVR after {_T:,} pulls over that of MVR"
     figure = _error_ratio(text, f"VA-MVR@{task}", f"MVR@{task}")
     expected, note = Range(high=0.0, alike=ALIKE_LOG10), _TABLES if task in _REAL else _NOTE
-    return Claim(f"va-mvr-less-error-{_short(task)}", "section 6; Theorem 6.4", said, figure, expected, note=note)
-
-
-def _short(task: str) -> str:
-    return task.lower().replace(" ", "-")
+    return Claim(f"va-mvr-less-error-{short(task)}", "section 6; Theorem 6.4", said, figure, expected, note=note)
 
 
 def _with_noise() -> Claim:

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from agents.core.gp_settings import GPSettings
 from gpbandit_envs.problem import Problem
-from leaderboards.claims.claim import MORE, Claim, Figure, Range, at_most
+from leaderboards.claims.claim import MORE, Claim, Figure, Range, at_most, short
 from leaderboards.claims.measures import more_regret, of_runs
 from leaderboards.claims.runs import Runs, truth
 from leaderboards.score.statistics import Interval, mean_interval
@@ -65,14 +65,10 @@ def _errors(
     return times, np.array(made)
 
 
-def _slope(x: Float[np.ndarray, " p"], y: Float[np.ndarray, " p"]) -> float:
-    return float(np.polyfit(x, y, 1)[0])
-
-
 def _power_of_error(task: str) -> Figure:
     def measure(runs: Runs) -> Interval:
         times, found = _errors(task, _TIMES, runs)
-        return mean_interval(np.array([_slope(np.log(times), np.log(error)) for error in found]), runs.level)
+        return mean_interval(np.array([np.polyfit(np.log(times), np.log(error), 1)[0] for error in found]), runs.level)
 
     return Figure(f"slope of the logarithm of the error against that of t, from {_TIMES[0]} to {_TIMES[-1]}", measure)
 
@@ -82,7 +78,8 @@ def _rate_of_error(runs: Runs) -> Interval:
     times, found = _errors("SE", _EARLY, runs)
     for error in found:
         known = error > _RESOLVED
-        rates.append(_slope(times[known] ** (1 / (_D + 1)), np.log(error[known])) if known.sum() > 2 else math.nan)
+        fit = np.polyfit(times[known] ** (1 / (_D + 1)), np.log(error[known]), 1) if known.sum() > 2 else (math.nan,)
+        rates.append(fit[0])
     return mean_interval(np.array(rates), runs.level)
 
 
@@ -102,10 +99,6 @@ def _power(law: Callable[[float], float], first: float, last: float) -> float:
     return round(math.log(law(last) / law(first)) / math.log(last / first), 3)
 
 
-def _short(task: str) -> str:
-    return task.lower().replace(" ", "-")
-
-
 def _simple(task: str) -> Claim:
     if task == "SE":
         said = "MVR's simple regret falls exponentially on the SE kernel, as exp(-t^(1/(d+1)) / 2)."
@@ -116,7 +109,7 @@ def _simple(task: str) -> Claim:
     ratio = _SMOOTHNESS[task] / _D
     slope = _power(lambda t: (math.log(t) / t) ** ratio, float(_TIMES[0]), float(_TIMES[-1]))
     return Claim(
-        f"mvr-simple-regret-{_short(task)}",
+        f"mvr-simple-regret-{short(task)}",
         "Theorem 4.2; Corollary 3.2",
         f"MVR's simple regret falls as t^(-nu/d) on Matern kernels, here nu = {_SMOOTHNESS[task]:g} in d = {_D}.",
         _power_of_error(task),
@@ -136,7 +129,7 @@ def _cumulative(task: str) -> Claim:
     words, law = laws[0 if nu < _D else 1 if nu == _D else 2]
     said = f"The regret of phased elimination grows at most {words} ({task}, d = {_D})."
     note = "Up to logarithms is read as one factor log(t)." if nu < _D else ""
-    expected, name = Range(high=_power(law, _FROM, _TO)), f"pe-regret-{_short(task)}"
+    expected, name = Range(high=_power(law, _FROM, _TO)), f"pe-regret-{short(task)}"
     return Claim(name, "Theorem 4.1", said, _growth("PE", task), expected, quick=task in _QUICK, note=note)
 
 
@@ -146,13 +139,13 @@ def _constant(task: str) -> Claim:
         "Constant is read as: at most 5 % more regret after four times as many evaluations. Runs without any more "
         "regret tell no interval: of 20 such runs, on one function in six it may still grow."
     )
-    name, most = f"gp-ucb-constant-{_short(task)}", at_most(_power(lambda t: 1.05 if t == _TO else 1.0, _FROM, _TO))
+    name, most = f"gp-ucb-constant-{short(task)}", at_most(_power(lambda t: 1.05 if t == _TO else 1.0, _FROM, _TO))
     return Claim(name, "abstract", said, _growth("GP-UCB", task), most, paper="iwazaki", note=note)
 
 
 def _below_elimination(task: str) -> Claim:
     said = f"GP-UCB does better than policies whose pulls do not depend on the feedback ({task}, d = {_D})."
-    name, figure = f"gp-ucb-below-pe-{_short(task)}", more_regret("PE", "GP-UCB", row=f"{{}}@{task}".format)
+    name, figure = f"gp-ucb-below-pe-{short(task)}", more_regret("PE", "GP-UCB", row=f"{{}}@{task}".format)
     return Claim(name, "abstract; section 1", said, figure, MORE, quick=task in _QUICK, paper="iwazaki")
 
 
