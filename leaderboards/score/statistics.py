@@ -387,17 +387,13 @@ def repetitions_needed(
         normal = ((z + float(scipy.special.ndtri(power))) / effect) ** 2
     at = np.flatnonzero((differences != 0) & (sds > 0) & (normal <= most))
     effect, normal = effect[at], normal[at]
-
-    def are_enough(n: np.ndarray, of: np.ndarray) -> np.ndarray:
-        miss = scipy.special.nctdtr(n - 1, effect[of] * np.sqrt(n), scipy.special.stdtrit(n - 1, 1 - alpha / 2))
-        return np.isnan(miss) | (1 - miss >= power)  # SciPy has no number for a miss that is next to impossible
-
     low = np.maximum(LEAST_BLOCKS, np.floor(normal))
     end = np.maximum(LEAST_BLOCKS, np.ceil(normal + z**2)) + 10
     high, tried = end.copy(), np.ceil(normal + z**2 / 2) - 1  # most often the number, or next to it
     while len(left := np.flatnonzero(low < high)):  # power grows with n
         n = np.clip(tried[left], low[left], high[left] - 1)
-        enough = are_enough(n, left)
+        miss = scipy.special.nctdtr(n - 1, effect[left] * np.sqrt(n), scipy.special.stdtrit(n - 1, 1 - alpha / 2))
+        enough = np.isnan(miss) | (1 - miss >= power)  # SciPy has no number for a miss that is next to impossible
         low[left], high[left] = np.where(enough, low[left], n + 1), np.where(enough, n, high[left])
         tried[left] = n + np.where(enough, -1, 1)
     found = [LEAST_BLOCKS if differs and sd == 0 else None for differs, sd in zip(differences != 0, sds)]

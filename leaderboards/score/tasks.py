@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from leaderboards.play.record import InstanceData
 from leaderboards.play.spec import Ref
 from leaderboards.play.suite import Suite
 from leaderboards.store.run_file import RunEntry
@@ -85,7 +84,9 @@ def name_all(
             tasks[task_names[task_id]] = replace(task, name=task_names[task_id])
         name = task_names[task_id]
         if not tasks[name].knowledge:  # failed runs hold no problem data
-            tasks[name] = _with_knowledge(tasks[name], run.data)
+            tasks[name] = replace(
+                tasks[name], knowledge=run.data.knowledge, misspecification=dict(run.data.misspecification)
+            )
         if spec.member:
             members.setdefault(name, {})[spec.seed, spec.repetition] = spec.member
         if run.status == "done" and not tasks[name].domain:
@@ -100,10 +101,6 @@ def name_all(
         names[run.key] = name, agent
     tasks |= {name: replace(tasks[name], members=found) for name, found in members.items()}
     return _in_order(tasks, listed_tasks), _in_order(agents, listed_agents), names
-
-
-def _with_knowledge(task: Task, data: InstanceData) -> Task:
-    return replace(task, knowledge=data.knowledge, misspecification=dict(data.misspecification))
 
 
 def _in_order(named: Mapping[str, _T], listed: Iterable[str]) -> dict[str, _T]:

@@ -147,8 +147,12 @@ def _page(template: str, context: dict[str, Any], base: str = "", home: str = ".
 
 
 def _script(name: str, data: Any) -> str:
-    """A script that sets a name; its value is parsed as JSON, which is faster for large ones."""
-    return f"{name} = JSON.parse({_quoted(dumped(data))});\n"
+    """A script that sets a name; its value is parsed as JSON, which is faster for large ones.
+
+    It stands in single quotes: all of the double ones in it would need a backslash.
+    """
+    text = dumped(data).replace("\\", "\\\\").replace("'", "\\'")
+    return f"{name} = JSON.parse('{_escaped(text)}');\n"
 
 
 def plotting_library() -> Traversable:
@@ -226,11 +230,6 @@ def _escaped(text: str) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _quoted(text: str) -> str:
-    """JSON as a string of a script, in single quotes: all of its double ones would need a backslash."""
-    return "'" + _escaped(text.replace("\\", "\\\\").replace("'", "\\'")) + "'"
 
 
 def dumped(value: Any) -> str:

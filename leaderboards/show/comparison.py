@@ -63,7 +63,9 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
     be compared. The charts have no styles,
     which the page holds for all of them.
     """
-    tasks, pairs, seconds = site.summary.tasks, {}, _seconds(site, first)
+    tasks, agents, pairs = site.summary.tasks, site.compared, {}
+    i = agents.index(first)
+    seconds = [second for j, second in enumerate(agents) if j != i and (i < j) == ((i + j) % 2 == 1)]
     made = {
         task: compare_with(site.summary, task, first, seconds, site.rankings[task], site.ranked_by) for task in tasks
     }
@@ -81,13 +83,6 @@ def comparison_data(site: Site, first: str) -> dict[str, Any]:
             "apart": [task for task in tasks if task not in found],
         }
     return pairs
-
-
-def _seconds(site: Site, first: str) -> list[str]:
-    """The agents whose comparisons with `first` are in its script."""
-    agents = site.compared
-    i = agents.index(first)
-    return [second for j, second in enumerate(agents) if j != i and (i < j) == ((i + j) % 2 == 1)]
 
 
 def _rows(site: Site, found: Mapping[str, PairedComparison]) -> list[list[Any]]:
