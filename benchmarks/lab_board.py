@@ -8,7 +8,8 @@ other repetitions, by halves (Spearman and Brown); *draws*, how many repetitions
 common, members of the family times floor(rows / rows of a draw), nothing for drawn functions; *of the draw*, the share
 of the variance of a row's regret between repetitions that other rows on the same draw have in common with it; *flat*,
 rows of the board whose regret is 0 in all repetitions at the end; *doubles*, pairs of rows that choose alike in all
-repetitions. Last the seconds of a core by row.
+repetitions. Then by how much a row's regret is above that of the default of `agents.Experiment`, on each half of the
+tasks, in the headline and at the end: mean and standard error of the repetitions' means. Last the seconds of a core.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from leaderboards.play.suite import EnvironmentEntry
 from leaderboards.score.reliability import reliability
 
 AT = (24, 48, 96)
+DEFAULT = "MAP-BUCB, width 2"
 
 
 def regrets(name: str) -> tuple[pd.DataFrame, dict[str, float]]:
@@ -84,6 +86,14 @@ def main() -> None:
         text = "-" if R is None else f"{R.full.estimate:.2f}"
         cells = (entry.ref.label, entry.half, text, draws(entry), f"{of_the_draw(strata):.2f}", flat, doubles)
         print("| " + " | ".join(map(str, cells)) + " |")
+    halves = {entry.ref.label: entry.half for entry in leaderboards.board(name).suite().environments}
+    print("\n| row | half | headline | after 96 |\n|---|---|---|---|")
+    for half, part in found.groupby(found["task"].map(halves)):
+        means = part.groupby(["row", "repetition"])[["mean", "last"]].mean()
+        for row in means.index.unique("row").drop(DEFAULT):
+            less = means.loc[row] - means.loc[DEFAULT]
+            cells = [f"{less[by].mean():+.3f} +- {less[by].sem():.3f}" for by in less]
+            print(f"| {row} | {half} | {' | '.join(cells)} |")
     print("\n| row | core hours | seconds a campaign |\n|---|---|---|")
     for row, total in sorted(seconds.items(), key=lambda each: each[1]):
         print(f"| {row} | {total / 3600:.2f} | {total / (found['row'] == row).sum():.2f} |")
