@@ -8,7 +8,7 @@ Beside this file: `setup`, what an experiment begins with; `parameters`, `constr
 tried; `region`, what constraints leave of ranges, drawn from by `polytope` and searched by `feasible`; `goals`, what is
 wanted; `several` and `hypervolume`, the choice where there are several outcomes; `history`, what was tried and what
 came of it; `sheets`, plates as tables; `leave_one_out`, whether to believe the model; `outlook`, how good the best is
-and may become; `rehearsal`, what further plates may bring; `plot`; `file`, what is saved.
+and may become; `plot`; `file`, what is saved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import permutations
@@ -36,7 +36,6 @@ from agents.experiment.history import Evaluation, History, Outcomes, as_outcome,
 from agents.experiment.outlook import Beliefs, Outlook, Stop, as_level, look, stop_of
 from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
-from agents.experiment.rehearsal import Rehearsal, rehearse
 from agents.experiment.setup import DEFAULT, DEFAULT_AGENT, as_agent, as_choices, as_columns, begin
 from agents.experiment.several import SeveralOutcomes
 from agents.experiment.sheets import Plate, read_sheet, rows_of
@@ -604,37 +603,6 @@ class Experiment:
             plate = self._proposals(self._informed(), size, {})
         return stop_of(beliefs, j, self._look(beliefs, j, level), within, plate)
 
-    @one_blas_thread()
-    def rehearse(
-        self,
-        plates: int,
-        n: int,
-        *,
-        within: float | None = None,
-        rehearsals: int = 50,
-        done: Callable[[], object] = lambda: None,
-    ) -> Rehearsal:
-        """What further plates may bring, by playing them on functions that the model of `outlook` draws.
-
-        Points that are open are the first plate on a table. Ranges are rehearsed as a table of what was tried and 1,000
-        random points.
-
-        Args:
-            plates: How many are planned, >= 1.
-            n: Size of a plate, >= 1.
-            within: What is not worth another plate, > 0, unit of the outcome; None for no such wish.
-            rehearsals: How many, at least 10.
-            done: Called after each, to show how far it is.
-
-        Returns:
-            A record to print: what is left to gain after each plate, and when that is within the wish.
-
-        Raises:
-            ValueError: if an argument is out of range, there is more than a single outcome to be large or small, the
-                outcomes do not differ, or too few candidates are left.
-        """
-        return rehearse(self, plates, n, within, rehearsals, done)
-
     def _direction(self, outcome: str | None) -> int:
         """The place of an outcome with a direction that is named, or of the first."""
         wanted = tuple(goal.name for goal in self.goals if goal.direction is not None)
@@ -852,13 +820,6 @@ class Experiment:
         if path.exists() and not path.is_file():
             raise ValueError(f"path: expected a file, got the {'folder' if path.is_dir() else 'device'} {str(path)!r}")
         overwrite = as_truth("overwrite", overwrite)
-        # A link stays one, and what it leads to is written.
-        target = path.resolve() if path.is_symlink() else path
-        file.write(target, self._choices, self._setup(), self._history.events, overwrite)
-        return path
-
-    def _setup(self) -> dict[str, Any]:
-        """The arguments of this experiment but for what can be tried, as JSON has them."""
         first = self.goals[0]
         if len(self.goals) == 1 and first.limit is None and first.target is None:
             goals: dict[str, Any] = {"outcome": first.name, "minimise": first.direction == "min"}
@@ -880,7 +841,10 @@ class Experiment:
         }
         if self._sds != as_columns(None, self.outcomes):
             setup["sd"] = self._sds
-        return setup
+        # A link stays one, and what it leads to is written.
+        target = path.resolve() if path.is_symlink() else path
+        file.write(target, self._choices, setup, self._history.events, overwrite)
+        return path
 
     @classmethod
     def load(cls, path: str | Path, agent: str | None = None) -> Experiment:

@@ -29,7 +29,6 @@ _COMMANDS = {
     "submit": ("results:submit", "Pack results for another machine or for a board."),
     "add": ("results:add", "Add results that another machine has packed."),
     "verify": ("results:verify", "Play runs again and compare them."),
-    "rehearse": ("rehearsing:rehearse", "Say what further experiments of one's own may bring."),
     "board": ("board:app", "List, make, check and pack boards."),
     "audit": ("results:audit", "Play runs again and measure bands and memory."),
     "reproduce": ("reproducing:reproduce", "Play a paper's experiment and check its claims."),

@@ -588,21 +588,6 @@ def test_a_question_that_nobody_answers(call: Call, monkeypatch: pytest.MonkeyPa
     check_error(call("list"), "a question was not answered, since the input has ended")
 
 
-def test_further_plates_of_a_csv_file_or_a_saved_experiment_are_rehearsed(call: Call, tmp_path: Path) -> None:
-    table, saved = tmp_path / "lab.csv", tmp_path / "lab.json"
-    table.write_text("x,yield\n" + "".join(f"{x},{9 - (x - 3) ** 2 if x % 2 else ''}\n" for x in range(20)))
-    code, out, _ = call("rehearse", table, "--outcome", "yield", "--plates", 2, "--size", 3, "--within", 0.5)
-    assert code == 0
-    assert out.startswith(
-        "In 50 rehearsals something is still better than the recommended point,\nafter 13 experiments"
-    )
-    agents.Experiment(str(table), outcome="yield").save(saved)
-    assert call("rehearse", saved, "--plates", 2, "--size", 3, "--within", 0.5)[1] == out
-    check_error(call("rehearse", table), "expected a CSV file with --outcome COLUMN, or a .json file")
-    check_error(call("rehearse", table, "--outcome", "yeld"), "got 'yeld'; did you mean 'yield'?")
-    check_error(call("rehearse", saved, "--size", 11), "plates: expected at most 0 of 11, of 10 candidates left, got 6")
-
-
 def test_without_a_command_it_shows_its_help(call: Call) -> None:
     code, out, err = call()
     assert code == 0
