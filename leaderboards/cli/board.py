@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from leaderboards.cli.errors import UserError, option_errors, user_errors
+from leaderboards.cli.errors import UserError, option_errors, refusing, user_errors
 from leaderboards.cli.ranking import rivals_on
 from leaderboards.cli.results import UNTOLD, limits_of, sandbox_of, say_screen
 from leaderboards.cli.terminal import WORKERS, Memory, Timeout, Yes, ask_to_run, say, warn
@@ -34,6 +34,7 @@ from leaderboards.publish.submission import (
     refuse_unfit,
     same_on_board,
 )
+from leaderboards.store.origin import git
 from leaderboards.store.provenance import Report
 from leaderboards.store.store import Store
 from leaderboards.text import wall_time
@@ -46,7 +47,6 @@ from leaderboards.work.executors import LocalExecutor
 from leaderboards.work.jobs import memory_limit
 
 _DIFFERS, _REFUSED = 1, 5
-_ROOT = Path(__file__).resolve().parents[2]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -320,19 +320,13 @@ def opened(name: str) -> Board:
     Raises:
         UserError: if there is none.
     """
-    try:
-        with user_errors(Path(name)):
-            return board(name)
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    with refusing(ValueError), user_errors(Path(name)):
+        return board(name)
 
 
 def _commit() -> str:
     """The hash of the commit of this checkout."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(_ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
-        )
+        return git("rev-parse", "HEAD")
     except (OSError, subprocess.SubprocessError):
         raise UserError("--seed: expected one, since this is no checkout of a commit") from None
-    return done.stdout.strip()

@@ -17,6 +17,7 @@ from gpbandit_envs.version import __version__
 from leaderboards.play.processor import loops
 from leaderboards.play.record import Text
 
+_ROOT = Path(__file__).resolve().parents[2]
 _LIBRARIES = ("numpy", "scipy", "gymnasium", "pandas", "pyarrow")
 # What policies and environments of extras compute with.
 _OF_EXTRAS = ("botorch", "gpytorch", "optuna", "scikit-learn", "torch", "xgboost", "xgboost-cpu")
@@ -111,19 +112,19 @@ def _versions() -> Iterator[tuple[str, str]]:
 
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, with `+` if files differ from it; None for an installed wheel."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
+    if not (_ROOT / ".git").exists():
         return None
     try:
-        head = _git(root, "rev-parse", "--short=12", "HEAD")
-        return head + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+        head = git("rev-parse", "--short=12", "HEAD")
+        return head + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.SubprocessError):
         return None  # git is no dependency: a machine without it has no commit to state
 
 
-def _git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True)
-    return done.stdout.strip()
+def git(*arguments: str) -> str:
+    """What Git says of the checkout that this package runs from; `OSError` or `SubprocessError` if it cannot."""
+    words = ["git", "-C", str(_ROOT), *arguments]
+    return subprocess.run(words, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
 
 
 def _cpu() -> str:
