@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gpbandit_envs import datasets
-from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.errors import UserError, refusing, user_errors
 
 app = typer.Typer(
     help="Fetch and list the real data sets.",
@@ -31,30 +31,24 @@ def fetch(
     """Bring a data set into the cache and check its hash. After that it needs no network."""
     if (name is None) == (suite is None):
         raise UserError("expected the name of a data set, or --suite NAME")
-    if suite is not None:
-        if file is not None:
-            raise UserError("--file is for one data set, not for --suite")
-        _fetch_of_suite(suite)
+    if name is not None:
+        with refusing(ValueError, OSError, datasets.DataError):
+            folder = datasets.fetch(name, file=file)
+        typer.echo(f"{name} is in {folder}")
         return
-    assert name is not None
-    try:
-        folder = datasets.fetch(name, file=file)
-    except (ValueError, OSError, datasets.DataError) as error:
-        raise UserError(str(error)) from None
-    typer.echo(f"{name} is in {folder}")
-
-
-def _fetch_of_suite(name: str) -> None:
+    assert suite is not None
+    if file is not None:
+        raise UserError("--file is for one data set, not for --suite")
     from leaderboards.play.suite import build_environments_once, load_suite
 
     with user_errors(Path()):
-        suite = load_suite(name)
-        lacking = build_environments_once(suite.specs())
+        found = load_suite(suite)
+        lacking = build_environments_once(found.specs())
     for reason in sorted(set(lacking.values())):
         typer.echo(reason)
     if lacking:
         raise typer.Exit(1)
-    typer.echo(f"{suite.name}: the data of its {len(suite.tasks)} tasks are here")
+    typer.echo(f"{found.name}: the data of its {len(found.tasks)} tasks are here")
 
 
 @app.command("list")

@@ -46,6 +46,15 @@ def user_errors(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
+def refusing(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of these kinds, whose text is for the user as it is, into a `UserError`."""
+    try:
+        yield
+    except kinds as error:
+        raise UserError(str(error)) from None
+
+
+@contextmanager
 def option_errors(*same: str, **options: str) -> Iterator[None]:
     """Turn a `ValueError` whose text begins with one of these arguments into a `UserError` that names its option.
 

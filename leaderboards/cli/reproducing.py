@@ -13,7 +13,7 @@ from rich.console import Console
 from leaderboards.claims.experiments import EXPERIMENTS, PAPERS, experiment, experiments_of
 from leaderboards.claims.pages import as_json, interval_text, looked, rough, write
 from leaderboards.claims.reproduce import Reproduction, check, suite_of
-from leaderboards.cli.errors import UserError, user_errors
+from leaderboards.cli.errors import UserError, refusing, user_errors
 from leaderboards.cli.terminal import WORKERS, Workers, say, warn
 from leaderboards.play.build import load_plugins
 from leaderboards.store.store import Store
@@ -39,19 +39,15 @@ def reproduce(
     if name not in EXPERIMENTS and experiments_of(name):
         _list(name)
         return
-    try:
+    with refusing(ValueError):
         chosen = experiment(name)
-    except ValueError as error:
-        raise UserError(str(error)) from None
     directory = out if out is not None else Path("results") / f"{name}{'-quick' if quick else ''}"
     load_plugins()
     if chosen.study is not None and only_check:
         raise UserError(f"--only-check: {name} is a study, which keeps no runs; without the option it is made anew")
     with user_errors(directory):
-        try:
+        with refusing(ValueError):
             earlier = looked(directory / "claims.json", name, quick)
-        except ValueError as error:
-            raise UserError(str(error)) from None
         store = None if chosen.study is not None else Store(directory)
         failed = 0
         if store is not None and not only_check:

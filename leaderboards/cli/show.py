@@ -14,7 +14,7 @@ import agents
 from gpbandit_envs import datasets
 from gpbandit_envs.arguments import did_you_mean
 from gpbandit_envs.registry import ENVIRONMENTS, TABLE, EnvironmentRow
-from leaderboards.cli.errors import UserError
+from leaderboards.cli.errors import UserError, refusing
 from leaderboards.cli.terminal import import_from_here, say
 from leaderboards.play.build import env_arguments, load_plugins
 from leaderboards.play.suite import HOLDOUT, SuiteError, load_suite, suite_names
@@ -121,10 +121,8 @@ def _agent(id: str) -> Iterator[tuple[str, str]]:
 
 
 def _suite(name: str) -> Iterator[tuple[str, str]]:
-    try:
+    with refusing(SuiteError):
         suite = load_suite(name)
-    except SuiteError as error:
-        raise UserError(str(error)) from None
     yield "suite", suite.name
     if suite.description:
         yield "what", suite.description

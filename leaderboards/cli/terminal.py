@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leaderboards import own_agents
-from leaderboards.cli.errors import UserError
+from leaderboards.cli.errors import UserError, refusing
 from leaderboards.text import visible
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ def import_from_here() -> None:
         UserError: if the folder holds another `agents`.
     """
     here = os.getcwd()
-    try:
+    with refusing(ImportError):
         own_agents.check(here)
-    except ImportError as error:
-        raise UserError(str(error)) from None
     if here not in sys.path:
         sys.path.insert(0, here)
 
