@@ -215,16 +215,12 @@ class Results:
             raise TypeError(f"columns: expected a list, got {columns!r}; for one, write [...] around it")
         runs = self.runs()
         frames = {run.key: pd.DataFrame(trace) for run, trace in self.store.traces(list(columns))}
-        parts = []
-        for key, run in runs.iterrows():
-            if key in frames:
-                frame = frames[str(key)]
-                for place, name in enumerate(_RUN):
-                    frame.insert(place, name, run[name])
-                parts.append(frame)
-        if not parts:
-            return pd.DataFrame(columns=[*_RUN, *columns])
-        return pd.concat(parts, ignore_index=True)
+        named = (
+            (frames[str(key)], {name: run[name] for name in _RUN}) for key, run in runs.iterrows() if key in frames
+        )
+        empty = pd.DataFrame(columns=[*_RUN, *columns])
+        parts = [frame.assign(**run)[[*empty]] for frame, run in named]
+        return pd.concat(parts, ignore_index=True) if parts else empty
 
     def scores(self) -> pd.DataFrame:
         """Final scores over all finished repetitions, see `leaderboards.score.summary.score_table`."""

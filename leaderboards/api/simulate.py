@@ -403,13 +403,8 @@ class _SideBySide:
             for i, record in enumerate(records):
                 record.trace = pd.DataFrame({"t": np.arange(1, T + 1), **{k: v[i] for k, v in columns.items()}})
                 record.seconds = seconds / n
-            _keep(
-                self.out,
-                records,
-                self.where,
-                vector.precision,
-                device.name == "numpy" and vector.precision == "float64",
-            )
+            exact = device.name == "numpy" and vector.precision == "float64"
+            _keep(self.out, records, self.where, vector.precision, exact)
             regrets = regrets[:, self.times - 1]
         return _Played(chosen, regret, regrets, bands, seconds)
 

@@ -153,9 +153,6 @@ class AuditReport:
     sketch: SketchReport | None
     bytes: Interval
 
-    def __len__(self) -> int:
-        return len(self.audits)
-
     @property
     def differing(self) -> int:
         """Runs whose replay left the stored trace."""

@@ -164,7 +164,8 @@ def write_board(
     board = Board(folder) if (folder / MANIFEST).is_file() else None
     stale, failed, counting = ([], [], []) if board is None else _on_board(board, wanted)
     on_board = {} if board is None else {name: file.source for name, file in board.index.files.items()}
-    where_from = {_agent(row): on_board[row.entry.file] for row in (*failed, *counting)} | dict(sources or {})
+    published = [row.entry for row in (*failed, *counting)]
+    where_from = {run.spec.agent.key: on_board[run.file] for run in published} | dict(sources or {})
     notes = {} if results is None else _notes(results)
     further = [] if results is None else _further(results, notes, wanted, frozenset(sources or ()))
     by_agent = _by_agent([*failed, *further, *counting])
@@ -177,9 +178,8 @@ def write_board(
     files: dict[str, PublishedFile] = {}
     for agent, rows in by_agent.items():
         source = where_from.get(agent) or _own_source(refs[agent])
-        published = [_published(row, instances) for row in rows.values()]
-        name, files_of = _write_agent(folder / "runs", names[agent], published, source)
-        files[name] = files_of
+        shown = [_published(row, instances) for row in rows.values()]
+        name, files[name] = _write_agent(folder / "runs", names[agent], shown, source)
     others = [(ref.id, dict(ref.kwargs), ref.label) for key, ref in refs.items() if key not in listed]
     whole = suite.with_agents(AgentEntry(id=id, kwargs=kwargs, label=label) for id, kwargs, label in others)
     write_manifest(folder, Manifest(suite=whole, files=files))
@@ -189,15 +189,11 @@ def write_board(
     return Board(folder)
 
 
-def _agent(row: Row) -> str:
-    return row.entry.spec.agent.key
-
-
 def _by_agent(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
     """Rows by the keys of agent and run; of several of one run the last."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        found.setdefault(_agent(row), {})[row.entry.key] = row
+        found.setdefault(row.entry.spec.agent.key, {})[row.entry.key] = row
     return found
 
 

@@ -145,21 +145,10 @@ def _compared(
     if n > 1:
         needed = repetitions_needed(differences.mean(axis=1), differences.std(axis=1, ddof=1))
     single, is_ranked = test.p_single[0, 1:].tolist(), adjusted is not None
+    each = zip(differences, estimates, wins, p, single, needed, bands)
     return [
-        PairedComparison(
-            metric,
-            tuple(blocks),
-            differences[i],
-            estimates[i],
-            wins[i],
-            p[i],
-            single[i],
-            needed[i],
-            is_ranked,
-            a.t,
-            *band,
-        )
-        for i, band in enumerate(bands)
+        PairedComparison(metric, tuple(blocks), d, mean, won, adjusted_p, own_p, n_needed, is_ranked, a.t, *band)
+        for d, mean, won, adjusted_p, own_p, n_needed, band in each
     ]
 
 

@@ -214,9 +214,7 @@ def ranked_among(found: TaskRanking, agents: Collection[str], own: Collection[st
     kept = [i for i, name in enumerate(found.agents) if name in agents]
     if not kept:
         return None
-    Y = found.Y[:, kept]
-    names = tuple(found.agents[i] for i in kept)
-    return rank_task(found.metric, names, found.blocks, Y, own)
+    return rank_task(found.metric, tuple(found.agents[i] for i in kept), found.blocks, found.Y[:, kept], own)
 
 
 def overall_ranking(
