@@ -284,7 +284,7 @@ def _differences(summary: Summary, rankings: Mapping[str, TaskRanking | None], a
     }
     over = compare_overall(one for task, one in found.items() if one is not None and summary.tasks[task].in_suite)
     metric = "regret_ratio"
-    rows["overall"] = _difference(metric) if over is None else _difference(metric, over.difference, over.p_single)
+    rows["overall"] = _difference(metric) if over is None else _difference(metric, *over)
     columns = ["metric", "difference", "low", "high", "p_single", "p", "n"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     frame.index.name = "environment"

@@ -60,7 +60,6 @@ class BoardScores:
         wide: The same with its interval on tasks like these.
         ranking: Places and tie groups.
         wins: Mean share of tasks won against each other policy, shape `(k,)`, see `wins`; NaN without another policy.
-        blocks: Repetitions of all tasks together.
         unplaced: Agents that are not among these, by why not, in words.
         each: The scores on the blocks of each task, shape `(n, k)`.
         families: Id of the environment of each task.
@@ -78,7 +77,6 @@ class BoardScores:
     wide: tuple[Interval, ...]
     ranking: Ranking
     wins: Float[np.ndarray, " k"]
-    blocks: int
     unplaced: Mapping[str, tuple[str, ...]]
     each: Sequence[Float[np.ndarray, "_n k"]]
     families: Sequence[str]
@@ -265,7 +263,6 @@ def board_scores(
         tuple(map(at_most_100, mean_intervals(S.T))),
         pooled_ranking([-Y for Y in _rests_on(S, each)], agents, own),
         wins(S, [summary.agents[name].id for name in agents]),
-        sum(map(len, each)),
         _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),
         each,
         [summary.tasks[task].env.id for task in scored],

@@ -152,30 +152,18 @@ def _compared(
     ]
 
 
-@dataclass(frozen=True)
-class OverallComparison:
-    """Paired comparison of two agents over several tasks by the regret ratio, every task with the same weight.
-
-    Attributes:
-        difference: Mean over tasks of the mean difference, first minus second, with the interval of the flip test of
-            this pair alone, whose blocks are those of all tasks.
-        p_single: P-value of that test.
-        tasks: Tasks compared.
-    """
-
-    difference: Interval
-    p_single: float
-    tasks: int
-
-
-def compare_overall(found: Iterable[PairedComparison]) -> OverallComparison | None:
-    """The comparison over tasks; None without one, or if one is compared by a score with a unit, which others lack.
+def compare_overall(found: Iterable[PairedComparison]) -> tuple[Interval, float] | None:
+    """The comparison of two agents over several tasks by the regret ratio, every task with the same weight.
 
     Args:
-        found: The comparisons of a pair, one a task.
+        found: The comparisons of the pair, one a task.
+
+    Returns:
+        Mean over tasks of the mean difference, first minus second, and p, by the flip test of this pair alone, whose
+        blocks are those of all tasks; None without one, or if one is compared by a score with a unit, which others
+        lack.
     """
     found = list(found)
     if not found or any(one.metric != "regret_ratio" for one in found):
         return None
-    difference, p_single = pooled_difference([one.differences for one in found])
-    return OverallComparison(difference, p_single, len(found))
+    return pooled_difference([one.differences for one in found])

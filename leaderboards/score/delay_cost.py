@@ -38,14 +38,12 @@ class DelayCost:
     """Extra regret of one agent under one feedback model.
 
     Attributes:
-        task: The task with that feedback model.
         regret: Mean final cumulative regret over the blocks compared.
         base: The same under immediate feedback.
         difference: Mean paired difference, the former minus the latter.
         relative: The mean difference over `base`, with Fieller's interval; NaN if that is 0.
     """
 
-    task: str
     regret: float
     base: float
     difference: Interval
@@ -111,5 +109,5 @@ def _costs(summary: Summary, agent: str, base: str, tasks: Mapping[float, str]) 
         y = immediate.finals["cumulative_regret"][immediate.rows(blocks)]
         if blocks and np.isfinite(x).all() and np.isfinite(y).all():
             both_ways = paired_difference(x, y), ratio_interval(x - y, y)
-            costs[strength] = DelayCost(task, float(x.mean()), float(y.mean()), *both_ways)
+            costs[strength] = DelayCost(float(x.mean()), float(y.mean()), *both_ways)
     return costs

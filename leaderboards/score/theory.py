@@ -64,14 +64,12 @@ class TheoryReport:
     Attributes:
         t: Evaluations at which everything is compared.
         greedy: Greedy information, on the instance of the first repetition.
-        knowledge: How true the problem's kernel and noise are; bounds say something only where it is `"oracle"`.
         unmet: What bounds for sub-Gaussian noise ask of the noise that the problem does not state; "" if nothing.
         comparisons: One for each agent with finished runs.
     """
 
     t: int
     greedy: Information
-    knowledge: str
     unmet: str
     comparisons: tuple[BoundComparison, ...]
 
@@ -95,7 +93,7 @@ def theory_report(summary: Summary, task: str, problem: Problem, agents: Mapping
     t = int(kept[kept <= MOST_PULLS][-1])
     greedy = _greedy(problem, t)
     comparisons = tuple(_compare(name, scores, problem, greedy, agents.get(name)) for name, scores in by_agent.items())
-    return TheoryReport(t, greedy, problem.knowledge, unmet_by_noise(problem, gaussian=False), comparisons)
+    return TheoryReport(t, greedy, unmet_by_noise(problem, gaussian=False), comparisons)
 
 
 def _compare(
