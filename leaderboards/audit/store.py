@@ -11,7 +11,7 @@ import functools
 import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -115,31 +115,14 @@ def _checked(checkpoints: pd.DataFrame) -> pd.DataFrame:
     return checkpoints
 
 
-@dataclass(frozen=True)
-class AuditOutcome:
-    """Result of the audit of one run.
-
-    Attributes:
-        key: The run.
-        error: Why it could not be audited, in one line; "" if it was.
-        differs: Where the replay left the stored trace; "" if nowhere.
-        no_band: Why it has no confidence band; "" if it has one.
-    """
-
-    key: str
-    error: str = ""
-    differs: str = ""
-    no_band: str = ""
-
-
 def audit_runs(
     store: Store,
     keys: Sequence[str],
     workers: int = 1,
     checkpoints: int = CHECKPOINTS,
     sampled: int = SAMPLED,
-) -> Iterator[AuditOutcome]:
-    """Audit the runs `keys` and keep the audits; yields how each went, as they end.
+) -> Iterator[tuple[str, AuditFacts | str]]:
+    """Audit the runs `keys` and keep the audits; yields what is true of each, or why it could not be audited.
 
     Args:
         store: The folder.
@@ -156,19 +139,19 @@ def audit_runs(
     return in_processes(audit, keys, workers, "audited a run")
 
 
-def _audit_one(directory: Path, key: str, *, checkpoints: int, sampled: int) -> AuditOutcome:
+def _audit_one(directory: Path, key: str, *, checkpoints: int, sampled: int) -> tuple[str, AuditFacts | str]:
     load_plugins()
     store = Store(directory)
     try:
         trace = store.trace(key)
     except (StoreError, KeyError) as error:
-        return AuditOutcome(key, str(error))
+        return key, str(error)
     away = not_here(store.spec(key))
     if away is not None:
-        return AuditOutcome(key, away)
+        return key, away
     try:
         audit = audit_run(store.spec(key), checkpoints, sampled, trace)
     except Exception as error:  # agents and environments of others may raise anything, and the other runs go on
-        return AuditOutcome(key, reason_of(error))
+        return key, reason_of(error)
     AuditStore(directory).write(audit)
-    return AuditOutcome(key, differs=audit.facts.differs, no_band=audit.facts.no_band)
+    return key, audit.facts

@@ -15,8 +15,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED
-from leaderboards.audit.store import AuditOutcome, AuditStore, audit_runs
+from leaderboards.audit.run_audit import CHECKPOINTS, SAMPLED, AuditFacts
+from leaderboards.audit.store import AuditStore, audit_runs
 from leaderboards.cli.errors import UserError, option_errors, results_folder, user_errors
 from leaderboards.cli.ranking import board_or_folder, check_metric, criteria_help, opened
 from leaderboards.cli.terminal import WORKERS, Folder, Memory, Timeout, Workers, Yes, ask_to_run, import_from_here, say
@@ -340,13 +340,14 @@ def audit(
             audits = audit_runs(store, todo, workers, checkpoints, arms)
             outcomes = list(progress.track(audits, len(todo), description="runs audited"))
         _report_audits(store, outcomes, len(keys) - len(todo))
-    if any(outcome.error for outcome in outcomes):
+    if any(isinstance(told, str) for _, told in outcomes):
         raise typer.Exit(_DIFFERS)
 
 
-def _report_audits(store: Store, outcomes: list[AuditOutcome], before: int) -> None:
-    audited = [outcome for outcome in outcomes if not outcome.error]
-    banded = sum(not outcome.no_band for outcome in audited)
+def _report_audits(store: Store, outcomes: list[tuple[str, AuditFacts | str]], before: int) -> None:
+    failed = {key: told for key, told in outcomes if isinstance(told, str)}
+    audited = {key: told for key, told in outcomes if not isinstance(told, str)}
+    banded = sum(not facts.no_band for facts in audited.values())
     ending = "" if len(audited) == 1 else "s"
     say(
         f"{store.directory}: {len(audited)} run{ending} audited, {banded} with a confidence band; {before} were before."
@@ -354,8 +355,8 @@ def _report_audits(store: Store, outcomes: list[AuditOutcome], before: int) -> N
     )
     names = store.runs()[["agent", "env"]].agg(" on ".join, axis=1)
     for title, texts in (
-        ("could not be audited", {outcome.key: outcome.error for outcome in outcomes if outcome.error}),
-        ("did not repeat the stored trace", {outcome.key: outcome.differs for outcome in outcomes if outcome.differs}),
+        ("could not be audited", failed),
+        ("did not repeat the stored trace", {key: one.differs for key, one in audited.items() if one.differs}),
     ):
         counts = Counter(f"{names[key]}: {text}" for key, text in texts.items())
         for what, n in counts.most_common(_KINDS_SHOWN):

@@ -111,13 +111,14 @@ def _band_cells(band: BandReport) -> list[TableCell]:
         below = "no theorem" if band.no_guarantee else ""
         nominal = TableCell(f"{1 - delta:.4g}", 1 - delta, below, why=band.no_guarantee)
     what = "repetitions in which no mean was outside at any checkpoint, with the Clopper-Pearson interval"
-    width = band.setting or NONE
+    width, wide = band.setting or NONE, band.conservativeness()
+    ends = f"{number(wide.low)} – {number(wide.high)}" if wide.is_known else ""
     return [
         TableCell(width, width, css=""),
         nominal,
         replace(share_cell(band.coverage(), band.refuted), why=what),
         TableCell(verdict, verdict, why=_theorem(band), css=f"status {_CSS.get(verdict, 'skipped')}"),
-        _factor_cell(band.conservativeness()),
+        TableCell(_times(wide.estimate), wide.estimate, ends),
         TableCell(number(most) if most else "0", most),
         TableCell("never") if first is None else TableCell(f"{first:,.0f}", first),
     ]
@@ -157,11 +158,6 @@ def _sketch_cells(sketch: SketchReport | None) -> list[TableCell]:
 
 def _mean_cell(interval: Interval) -> TableCell:
     return TableCell(number(interval.estimate), interval.estimate, between(interval))
-
-
-def _factor_cell(interval: Interval) -> TableCell:
-    ends = f"{number(interval.low)} – {number(interval.high)}" if interval.is_known else ""
-    return TableCell(_times(interval.estimate), interval.estimate, ends)
 
 
 def _times(x: float) -> str:

@@ -336,7 +336,7 @@ def test_a_policy_of_ones_own_states_its_theory_once(tmp_path: Path, caplog: pyt
     for id in ("Test-Stated", "Test-Optimist", "Test-Faulty"):
         for repetition in range(2):
             store.write(leaderboards.run(SAMPLES, id, repetition, 20))
-    assert not [outcome for outcome in audit_runs(store, sorted(store.done_keys()), checkpoints=5) if outcome.error]
+    assert not any(isinstance(told, str) for _, told in audit_runs(store, sorted(store.done_keys()), checkpoints=5))
     summary = summarise(store)
 
     reports = audit_reports(store, summary)
@@ -369,7 +369,7 @@ def test_noise_without_a_constant_has_no_bound(tmp_path: Path) -> None:
     for id in ("GP-UCB", "BPE", "BBKB"):
         for repetition in range(2):
             store.write(leaderboards.run(env, id, repetition, 20))
-    assert not [outcome for outcome in audit_runs(store, sorted(store.done_keys()), checkpoints=5) if outcome.error]
+    assert not any(isinstance(told, str) for _, told in audit_runs(store, sorted(store.done_keys()), checkpoints=5))
     theory: Any = task_theory(summarise(store), "RKHS")
     assert {comparison.proven for comparison in theory.comparisons} == {RegretGuarantee()}
     why = "its theorem asks for sub-Gaussian noise, and the problem states no constant of it"
