@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 import agents
 from gpbandit_envs.code_digest import is_installed
@@ -363,8 +363,7 @@ def open_submission(folder: Path, scratch: Path) -> Submission:
     except FileNotFoundError:
         raise StoreError(f"{folder} holds no submission: expected the file {LIST}") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = first_error(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
-        raise StoreError(f"{folder / LIST} is no list of a submission: {reason}") from None
+        raise StoreError(f"{folder / LIST} is no list of a submission: {first_error(error)}") from None
     _check_code(folder / _CODE, {name: sha256 for agent in listed.agents for name, sha256 in agent.files.items()})
     received = exchange.add(folder / _RESULTS, scratch)
     return Submission(folder, listed.suite, tuple(listed.agents), Store(scratch), received.rejected)

@@ -124,27 +124,21 @@ class Manifest(Strict):
 def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a results folder, None if nobody published it; `StoreError` if it is damaged or too new."""
     try:
-        return parse_manifest(read_limited(folder / MANIFEST))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except ValueError as error:
-        raise StoreError(f"{folder / MANIFEST}: {error}") from None
-
-
-def parse_manifest(text: bytes) -> Manifest:
-    """The manifest with this text; `ValueError` says what is wrong with it."""
-    try:
-        values = json.loads(text)
+        values = json.loads(read_limited(folder / MANIFEST))
         version = values.pop("schema")
         if version > _SCHEMA:
-            raise ValueError(f"a manifest of schema {version}, which only a newer version can read")
+            raise StoreError(
+                f"{folder / MANIFEST}: a manifest of schema {version}, which only a newer version can read"
+            )
         found = Manifest.model_validate({**values, "suite": parse_suite(values["suite"])})
-    except ValidationError as error:
-        raise ValueError(f"a damaged manifest ({first_error(error)})") from None
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"a damaged manifest ({type(error).__name__}: {error})") from None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValidationError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{folder / MANIFEST}: a damaged manifest ({first_error(error)})") from None
+    except ValueError as error:
+        raise StoreError(f"{folder / MANIFEST}: {error}") from None
     if strange := [name for name in found.files if Path(name).name != name or name in ("", ".", "..")]:
-        raise ValueError(f"expected plain names of files, got {strange[0]!r}")
+        raise StoreError(f"{folder / MANIFEST}: expected plain names of files, got {strange[0]!r}")
     return found
 
 

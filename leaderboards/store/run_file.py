@@ -152,8 +152,10 @@ class RunEntry(Stored):
         return self.file.startswith(SUBMITTED)
 
 
-def first_error(error: ValidationError) -> str:
+def first_error(error: Exception) -> str:
     """The first thing that is wrong with data read from a file: where, what was expected, and what came."""
+    if not isinstance(error, ValidationError):
+        return f"{type(error).__name__}: {error}"
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
@@ -300,10 +302,8 @@ def entries_of(table: pa.Table, files: Sequence[str], traced: bool = True) -> li
         _check_texts(table)
         values = table.select([name for name in _ENTRY if name in table.column_names]).to_pylist()
         return [_entry({**one, "file": file, "traced": traced or not one["rows"]}) for one, file in zip(values, files)]
-    except ValidationError as error:
-        raise FileError(f"a row does not describe its run ({first_error(error)})") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise FileError(f"a row does not describe its run ({type(error).__name__}: {error})") from None
+        raise FileError(f"a row does not describe its run ({first_error(error)})") from None
 
 
 def _entry(values: dict[str, Any]) -> RunEntry:
