@@ -23,8 +23,8 @@ from jaxtyping import Float
 from agents import Agent, BoundInputs, RegretGuarantee
 from agents.core.guarantees import guarantee_status, off_the_model, unmet_by_noise
 from agents.core.information import Information, greedy_information, largest_gain
+from gpbandit_envs.gp.kernels import Kernel
 from gpbandit_envs.problem import Problem
-from leaderboards.score.scores import AgentScores
 from leaderboards.score.statistics import Interval, Slope, score_interval
 from leaderboards.score.summary import Summary
 
@@ -86,46 +86,35 @@ def theory_report(summary: Summary, task: str, problem: Problem, agents: Mapping
     Returns:
         The report; None for a task without arms, kernel or known noise, to which no theory here applies.
     """
-    if problem.arms is None or problem.kernel is None or not problem.noise_std:
+    X, kernel, noise_std = problem.arms, problem.kernel, problem.noise_std
+    if X is None or kernel is None or not noise_std:
         return None
     by_agent = summary.on(task)
     kept = next(iter(by_agent.values())).t
     t = int(kept[kept <= MOST_PULLS][-1])
-    greedy = _greedy(problem, t)
-    comparisons = tuple(_compare(name, scores, problem, greedy, agents.get(name)) for name, scores in by_agent.items())
-    return TheoryReport(t, greedy, unmet_by_noise(problem, gaussian=False), comparisons)
-
-
-def _compare(
-    name: str, scores: AgentScores, problem: Problem, greedy: Information, agent: Agent | None
-) -> BoundComparison:
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    assert problem.noise_std is not None
-    t = len(greedy.gain)
-    at = int(np.searchsorted(scores.t, t))
-    regret = scores.curves["cumulative_regret"]
-    gain, d_eff = (_mean_at(scores.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
-    kappa2 = float(problem.kernel.diag(problem.arms).max())
-    gamma = largest_gain(greedy.gain, kappa2, problem.noise_std**2)
-    inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, problem.noise_std)
-    measured = score_interval(regret[:, at])
-    return BoundComparison(name, scores.growth, measured, gain, d_eff, stated_regret(name, agent, inputs, reset=True))
+    greedy, kappa2 = _greedy(X, kernel, noise_std, t), float(kernel.diag(X).max())
+    gamma = largest_gain(greedy.gain, kappa2, noise_std**2)
+    comparisons = []
+    for name, scores in by_agent.items():
+        at = int(np.searchsorted(scores.t, t))
+        gain, d_eff = (_mean_at(scores.diagnostics.get(column), at) for column in ("information_gain", "d_eff"))
+        inputs = BoundInputs(problem, t, gamma, d_eff, kappa2, noise_std)
+        measured = score_interval(scores.curves["cumulative_regret"][:, at])
+        proven = stated_regret(name, agents.get(name), inputs, reset=True)
+        comparisons.append(BoundComparison(name, scores.growth, measured, gain, d_eff, proven))
+    return TheoryReport(t, greedy, unmet_by_noise(problem, gaussian=False), tuple(comparisons))
 
 
 _known: dict[tuple[str, float, bytes, int], Information] = {}
 
 
-def _greedy(problem: Problem, t: int) -> Information:
+def _greedy(X: Float[np.ndarray, "A d"], kernel: Kernel, noise_std: float, t: int) -> Information:
     """The greedy information of t pulls; once a process for each problem: it costs as much as a run."""
-    assert problem.arms is not None
-    assert problem.kernel is not None
-    assert problem.noise_std
-    key = (repr(problem.kernel), problem.noise_std, hashlib.sha256(problem.arms.tobytes()).digest(), t)
+    key = (repr(kernel), noise_std, hashlib.sha256(X.tobytes()).digest(), t)
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.pop(next(iter(_known)))
-        _known[key] = greedy_information(problem.kernel, problem.arms, problem.noise_std**2, t)
+        _known[key] = greedy_information(kernel, X, noise_std**2, t)
     return _known[key]
 
 
