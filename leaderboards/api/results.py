@@ -337,16 +337,13 @@ def _on_class(site: Site, one: TaskClass, agents: list[str]) -> pd.DataFrame:
     frame = frame.reindex(index=pd.Index([*order, *(name for name in agents if name not in order)], name="agent"))
     frame = frame.reindex(columns=columns).astype(dict.fromkeys(columns[:3], "Int64"))
     for task in one.tasks:
-        ranking = site.rankings[task]
-        metric = site.ranked_by if ranking is None else ranking.metric
-        shown = site.shown.on(task)
+        metric, shown = site.metric(task), site.shown.on(task)
         frame[task] = [float(shown[agent].finals[metric].mean()) if agent in shown else np.nan for agent in frame.index]
     return frame
 
 
 def _on_task(site: Site, task: str) -> pd.DataFrame:
-    ranking, scores = site.rankings[task], site.shown.on(task)
-    metric = site.ranked_by if ranking is None else ranking.metric
+    ranking, scores, metric = site.rankings[task], site.shown.on(task), site.metric(task)
     rows = {}
     for agent in site.summary.agents:
         interval = score_interval(scores[agent].finals[metric]) if agent in scores else None

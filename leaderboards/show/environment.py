@@ -135,8 +135,7 @@ def repetition_data(site: Site, task: str) -> dict[str, Any]:
 
 def _table_metrics(site: Site, task: str) -> list[Metric]:
     """Metrics with a column, the one that agents are ranked by first."""
-    found = site.rankings[task]
-    ranked_by = found.metric if found else site.ranked_by
+    ranked_by = site.metric(task)
     left_out = {ranked_by, "regret_ratio"}  # a ratio is known only where it ranks
     if not has_batches(as_channel(site.summary.tasks[task].feedback)):
         left_out.add("batches")

@@ -26,8 +26,8 @@ from leaderboards.show.chart import charts_on, page_json, tasks_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
-from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores
-from leaderboards.show.shared import NOT_TOLD, TOLD, Site
+from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores, several
+from leaderboards.show.shared import Site
 from leaderboards.show.table import Row, TableCell, agent_row, open_ranks, place_cell, score_cell, unfinished_rows
 from leaderboards.text import wall_time
 
@@ -60,7 +60,7 @@ Card = dict[str, Any]
 
 def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
     """Context of `index.html.j2`, for results in `directory`; None for those of a board."""
-    summary = site.summary
+    summary, tables = site.summary, score_tables(site)
     cards = _cards(site)
     charts = {one.name: _charts(site, one.tasks, site.overall.get(one.name)) for one in site.classes}
     done = summary.runs[summary.runs["status"] == "done"]
@@ -69,10 +69,10 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "counts": site.counts() | done["standing"].value_counts().to_dict(),
         "tasks": list(cards.values()),
         "filters": _filters(cards.values()),
-        "entrants": _entrants(site),
-        "score_tables": score_tables(site),
+        "entrants": several(map(site.entrant, summary.agents)),
+        "score_tables": tables,
         "answers": _answers(site),
-        "unscored": _unscored(site),
+        "unscored": [] if tables else [f"{task}: {why_no_score(summary, task)}" for task in summary.tasks],
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one) for one in site.classes],
         "ranked_by": METRICS[site.ranked_by].title.lower(),
@@ -108,13 +108,6 @@ def _answers(site: Site) -> list[tuple[str, str, str, list[Row]]]:
     return answers
 
 
-def _unscored(site: Site) -> list[str]:
-    """Why there is no score at all, task by task; empty where there is any."""
-    if any(class_scores(site, one) is not None for one in site.classes):
-        return []
-    return [f"{task}: {why_no_score(site.summary, task)}" for task in site.summary.tasks]
-
-
 Subsets = dict[str, tuple[str, list[Row]]]
 """By the positions of the tasks and the class of entrants that a choice of filters leaves, such as "0,2|": the basis of
 the ranking, and its rows in the order of the whole one."""
@@ -122,11 +115,11 @@ the ranking, and its rows in the order of the whole one."""
 
 def filtered_rankings(site: Site) -> list[Subsets]:
     """The rankings that filters leave, one entry a class of tasks."""
-    found = []
+    found, classes = [], ("", *several(map(site.entrant, site.summary.agents)))
     for one in site.classes:
         names = [row.name for row in _ranking(site, one)["rows"]]
         subsets: Subsets = {}
-        for kept, entrants in itertools.product(_kept(site, one), ("", *_entrants(site))):
+        for kept, entrants in itertools.product(_kept(site, one), classes):
             agents = [name for name in names if not entrants or site.entrant(name) == entrants]
             if agents:
                 key = f"{','.join(map(str, kept))}|{entrants}"
@@ -146,13 +139,6 @@ def filtered_charts(site: Site) -> list[dict[str, dict[str, Any]]]:
         tasks = {",".join(map(str, kept)): [one.tasks[i] for i in kept] for kept in some}
         found.append({key: _charts(site, chosen, site.over(chosen)) for key, chosen in tasks.items()})
     return found
-
-
-def _entrants(site: Site) -> list[str]:
-    """The classes of entrants, if there are several."""
-    there = {site.entrant(agent) for agent in site.summary.agents}
-    found = [entrant for entrant in (TOLD, NOT_TOLD) if entrant in there]
-    return found if len(found) > 1 else []
 
 
 def _charts(site: Site, among: Sequence[str], found: OverallRanking | None) -> dict[str, Any]:
@@ -248,7 +234,7 @@ def _rows(
 def _row(
     site: Site, agent: str, found: OverallRanking | None, listed: Sequence[str], shown: Iterable[str], placed: bool
 ) -> Row:
-    scores = [score_cell(site, task, agent, _metric(site, task), ranked=True) for task in shown]
+    scores = [score_cell(site, task, agent, site.metric(task), ranked=True) for task in shown]
     if found is None or agent not in found.agents:
         ranked = sum((one := site.rankings[task]) is not None and agent in one.agents for task in listed)
         absent = TableCell("", interval=f"ranked on {ranked} of {len(listed)} environments", css="rank")
@@ -264,10 +250,6 @@ def _row(
     if placed:
         place = place_cell(found.ranking, i, f"ranks that the tests leave open: {why}" if why else "", link)
     return agent_row(site, agent, [cell, *scores], place=place)
-
-
-def _metric(site: Site, task: str) -> str:
-    return found.metric if (found := site.rankings[task]) else site.ranked_by
 
 
 def _cards(site: Site) -> dict[str, Card]:
@@ -297,7 +279,7 @@ def _card(site: Site, task: str) -> Card:
         "among": among,
         "drawing": palette.thumbnail(chart, site.styles, said) if chart else "",
         "repetitions": span(min(finished, default=0), max(finished, default=0)),
-        "metric": METRICS[_metric(site, task)].title.lower(),
+        "metric": METRICS[site.metric(task)].title.lower(),
         "best_found": task in site.summary.best_found,
         "filters": {
             "domain": (domain, domain),

@@ -117,7 +117,7 @@ def _class_scores(site: Site, one: TaskClass) -> ScoreTable | None:
         heads += [(head, f"{means}; median over environments") for head, means in _FACTORS.items()]
         factored = {agent: factors(site.shown, agent, first.tasks) for agent in site.summary.agents}
     kinds = {agent: (site.entrant(agent), batching(site.summary, agent)) for agent in site.summary.agents}
-    kernels, batchings = (_several(kind[i] for kind in kinds.values()) for i in (0, 1))
+    kernels, batchings = (several(kind[i] for kind in kinds.values()) for i in (0, 1))
     tabs = []
     for by, scores in found.items():
         places = _filtered_places(site, one.tasks, scores, kinds) if kernels or batchings else {}
@@ -219,7 +219,8 @@ def _parts(site: Site, scores: BoardScores) -> dict[str, list[str]]:
     return {head: tasks for head, tasks in found.items() if len(tasks) not in (0, len(scores.tasks))}
 
 
-def _several(values: Iterable[str]) -> list[str]:
+def several(values: Iterable[str]) -> list[str]:
+    """The classes of entrants and ways of playing that are among the values, if there are several."""
     there = set(values)
     found = [value for value in (TOLD, NOT_TOLD, SEQUENTIAL, BATCHES) if value in there]
     return found if len(found) > 1 else []

@@ -127,6 +127,10 @@ class Site:
         dashes, n = list(DASHES), len(HUES)
         return {task: LineStyle(i % n, dashes[i // n % len(dashes)]) for i, task in enumerate(self.summary.tasks)}
 
+    def metric(self, task: str) -> str:
+        """What agents are ranked by on a task; where none is, what the site ranks by."""
+        return found.metric if (found := self.rankings[task]) else self.ranked_by
+
     def rank(self, task: str, agent: str) -> int | None:
         """Rank of an agent's tie group on a task; None if it has none there, or too few repetitions tell none."""
         found = self.rankings[task]
