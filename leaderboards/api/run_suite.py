@@ -181,8 +181,7 @@ def as_suite(suite: SuiteLike, agents: Iterable[SuiteAgent] | Mapping[str, Suite
         raise TypeError(f"suite: expected a name, a path, a mapping or a Suite, got {suite!r}")
     keys = dict(suite)
     if "environments" in keys:
-        feedback = keys.get("feedback")
-        keys["environments"] = _env_entries(keys["environments"], feedback)
+        keys["environments"] = _env_entries(keys["environments"], keys.get("feedback"))
     own = _agent_entries(keys.pop("agents", ()))
     if own:
         return parse_suite({**keys, "agents": own}).with_agents(further)

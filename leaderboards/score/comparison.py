@@ -138,9 +138,7 @@ def _compared(
         )
     ]
     bands, wins = zip(*mean_band(np.ascontiguousarray(curves.swapaxes(0, 1)))), improvements(x, Y)
-    p: list[float | None] = [None] * len(Y)
-    if adjusted is not None and n >= LEAST_BLOCKS:
-        p = adjusted.tolist()
+    p: list[float | None] = [None] * len(Y) if adjusted is None or n < LEAST_BLOCKS else adjusted.tolist()
     needed: list[int | None] = [None] * len(Y)
     if n > 1:
         needed = repetitions_needed(differences.mean(axis=1), differences.std(axis=1, ddof=1))

@@ -118,12 +118,10 @@ def rank(frame: pd.DataFrame, own: Collection[str] = (), larger_is_better: bool 
     for env, part in frame.groupby("env", sort=False):
         wide = sign * part.pivot(index="repetition", columns="agent", values="value")
         found = complete({str(name): tuple(scores.dropna().index) for name, scores in wide.items()})
-        if found is None:
-            rankings[str(env)] = None
-            continue
-        agents, blocks = found
-        Y = np.ascontiguousarray(wide.loc[list(blocks), list(agents)].to_numpy(np.float64))
-        rankings[str(env)] = rank_task("value", agents, blocks, Y, own)
+        if found is not None:
+            agents, blocks = found
+            Y = np.ascontiguousarray(wide.loc[list(blocks), list(agents)].to_numpy(np.float64))
+            rankings[str(env)] = rank_task("value", agents, blocks, Y, own)
     over = overall_ranking(rankings, own=own)
     means = frame.groupby(["agent", "env"], sort=False)["value"].mean().unstack()[list(dict.fromkeys(frame["env"]))]
     return (overall_frame(over).join(means, how="right") if over is not None else means).sort_values(

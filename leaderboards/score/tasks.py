@@ -56,14 +56,10 @@ def name_all(
     Entries of the suite keep its labels, played or not; a colliding label of another run gets the differing settings
     appended.
     """
-    listed_tasks: dict[str, Task] = {}
-    listed_agents: dict[str, Ref] = {}
-    if suite is not None:
-        listed_tasks = {
-            task.env.label: Task(task.env.label, task.env, task.horizon, task.feedback) for task in suite.tasks
-        }
-        listed_agents = {entry.ref.label: entry.ref for entry in suite.agents}
-    labels = {} if suite is None else {task.key: task.env.label for task in suite.tasks}
+    asked = () if suite is None else suite.tasks
+    listed_tasks = {task.env.label: Task(task.env.label, task.env, task.horizon, task.feedback) for task in asked}
+    listed_agents = {} if suite is None else {entry.ref.label: entry.ref for entry in suite.agents}
+    labels = {task.key: task.env.label for task in asked}
     task_names = dict(labels)
     agent_names = {agent.key: name for name, agent in listed_agents.items()}
     tasks: dict[str, Task] = {}
@@ -71,7 +67,7 @@ def name_all(
     names: dict[str, tuple[str, str]] = {}
     members: dict[str, dict[tuple[int, int], Mapping[str, Any]]] = {}
     for run in runs:
-        spec = run.spec
+        spec, data = run.spec, run.data
         seed = None if suite is None or spec.seed == suite.seed else spec.seed
         task_id = spec.task if seed is None else f"{spec.task} seed {seed}"
         if task_id not in task_names or task_names[task_id] not in tasks:
@@ -84,9 +80,8 @@ def name_all(
             tasks[task_names[task_id]] = replace(task, name=task_names[task_id])
         name = task_names[task_id]
         if not tasks[name].knowledge:  # failed runs hold no problem data
-            tasks[name] = replace(
-                tasks[name], knowledge=run.data.knowledge, misspecification=dict(run.data.misspecification)
-            )
+            about = tasks[name]
+            tasks[name] = replace(about, knowledge=data.knowledge, misspecification=dict(data.misspecification))
         if spec.member:
             members.setdefault(name, {})[spec.seed, spec.repetition] = spec.member
         if run.status == "done" and not tasks[name].domain:

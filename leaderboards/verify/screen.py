@@ -147,12 +147,9 @@ def chance(specs: Mapping[int, RunSpec]) -> float | None:
     """
     first = next(iter(specs.values()))
     members = [spec.member for spec in specs.values()]  # of a family of environments; {} of any other
-    wanted = {
-        **{r: replace(first, repetition=r, member=members[r % len(members)]) for r in range(_INSTANCES)},
-        **specs,
-    }
+    further = {r: replace(first, repetition=r, member=members[r % len(members)]) for r in range(_INSTANCES)}
     named = []
-    for spec in wanted.values():
+    for spec in (further | dict(specs)).values():
         try:
             with instance_env(spec) as (env, problem):
                 if not problem.is_finite or problem.contexts:
