@@ -128,8 +128,8 @@ def statements(found: pd.DataFrame) -> pd.DataFrame:
 
 def table(found: pd.DataFrame) -> str:
     """A line a family and form, and one for all families of each half."""
-    names = ("half", "family", "form", "campaigns", "held", "above", "below", "fair")
-    names += ("in 8 of 10", "order", "width", "true gap")
+    names = ["half", "family", "form", "campaigns", "held", "above", "below", "fair"]
+    names += ["in 8 of 10", "order", "width", "true gap"]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     said = statements(found)
     for part in (said, said.assign(family="all")):
