@@ -6,15 +6,18 @@ may be a stranger's and could change the environment that it plays on, is neithe
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 import pandas as pd
 
 from gpbandit_envs.gp.threads import one_blas_thread
+from leaderboards.play.build import build_env
 from leaderboards.play.oracle import Oracle
 from leaderboards.play.protocol_checks import check_step
 from leaderboards.play.record import InstanceData
-from leaderboards.play.run import instance_data, instance_env
-from leaderboards.play.spec import RunSpec
+from leaderboards.play.run import instance_data, stated_problem
+from leaderboards.play.spec import RunSpec, env_seed
 
 RECOMPUTED = ("t", "reward", "mean", "regret", "cost")
 """Columns of a trace that follow from the actions."""
@@ -31,7 +34,10 @@ def recompute(spec: RunSpec, trace: pd.DataFrame) -> tuple[pd.DataFrame, dict[st
         KeyError: if the trace lacks a column of actions.
         Exception: whatever building the environment or taking a step raises, as for an action that is none.
     """
-    with one_blas_thread(), instance_env(spec) as (env, problem):
+    # The environment as it is played, with its wrappers: they may pay something else.
+    with one_blas_thread(), closing(build_env(spec.built, spec.horizon)) as env:
+        env.reset(seed=env_seed(spec))
+        problem = stated_problem(env, spec.horizon, spec.feedback)
         oracle = Oracle(env, problem)
         if problem.is_finite:
             actions = trace["action"].tolist()  # integers of Python: a float among them is no arm

@@ -123,6 +123,18 @@ def test_what_is_paid_follows_from_the_actions(env: Ref, agent: str, feedback: s
     assert about == [record.facts, record.data]
 
 
+def test_what_a_wrapper_pays_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Doubled(gym.RewardWrapper[Any, Any]):
+        def reward(self, reward: Any) -> float:
+            return 2 * float(reward)
+
+    monkeypatch.setattr(gym.envs.registration, "registry", dict(gym.envs.registration.registry))
+    gym.register("Test/Doubled-v0", lambda **_: Doubled(gym.make("GPBandit/RKHS-v0", n_arms=20)), max_episode_steps=50)
+    record = run_spec(spec_of(Ref("Test/Doubled-v0"), "EpsGreedy"))
+    paid, _, _ = recompute(record.spec, record.trace)
+    assert (paid["reward"] == record.trace["reward"]).all()
+
+
 def test_numbers_that_fit_no_function_are_found_on_any_machine(records: list[RunRecord], tmp_path: Path) -> None:
     """One arm throughout, with two means: the traces part at the first choice, and nothing after it was played."""
 
