@@ -13,7 +13,7 @@ from gpbandit_envs.atomic import written_whole
 from tests.faults.commands import COMMANDS, Command, disturb, operations
 from tests.faults.disk import FAULTS, Died, Disk
 
-FULL, EIO, _, CUT = FAULTS
+_, EIO, _, CUT = FAULTS
 
 
 def write_and_read(folder: Path) -> None:

@@ -28,21 +28,6 @@ from leaderboards.store.store import Store
 from leaderboards.verify.verify import other_instance
 from tests.leaderboards.folders import folder, record
 
-TWELVE = (
-    "Uniform",
-    "EpsGreedy",
-    "GP-UCB, width 1",
-    "GP-UCB, width 2",
-    "GP-UCB, theory",
-    "GP-UCB, DMM",
-    "GP-EI",
-    "GP-TS",
-    "IRGP-UCB",
-    "BBKB, practical",
-    "BPE, width 2",
-    "GP-UCB-PE, practical",
-)
-
 
 @pytest.fixture(scope="module")
 def core() -> Summary:

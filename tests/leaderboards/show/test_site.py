@@ -391,7 +391,7 @@ def test_the_spread_over_repetitions_is_shown(site: Path, open_page: Open) -> No
             assert best <= iqm <= worst
 
 
-def test_bands_and_scales_can_be_switched(site: Path, open_page: Open) -> None:
+def test_bands_scales_and_the_theme_are_switched_and_the_chart_follows(site: Path, open_page: Open) -> None:
     with open_page(site / "site" / "env-rkhs.html") as page:
         page.locator("#legend li").first.wait_for()
         count = "document.getElementById('plot').data.length"
@@ -400,11 +400,6 @@ def test_bands_and_scales_can_be_switched(site: Path, open_page: Open) -> None:
         assert page.evaluate(count) * 3 == with_bands
         page.locator("#log-x").check()
         assert page.evaluate("document.getElementById('plot').layout.xaxis.type") == "log"
-
-
-def test_the_theme_is_switched_and_the_chart_follows(site: Path, open_page: Open) -> None:
-    with open_page(site / "site" / "env-rkhs.html") as page:
-        page.locator("#legend li").first.wait_for()
         colour = "document.getElementById('plot').data.at(-1).line.color"
         light = page.evaluate(colour)
         page.locator("button.theme").click()
