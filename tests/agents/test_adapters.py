@@ -286,6 +286,6 @@ def test_the_suite_of_outside_optimisers_has_the_functions_of_the_laboratory() -
     assert outside.agents[: len(whole.agents)] == whole.frozen().agents
     named = [entry.id.removeprefix("agents.adapters.") for entry in outside.agents[len(whole.agents) :]]
     assert named == [name.strip() for name in TOOLS if not name.startswith("ax_client")]  # hours, see docs/lab.md
-    assert (outside.repetitions, outside.part_of, outside.headline) == (5, "", "recommended")
+    assert (outside.repetitions, outside.part_of, outside.headline) == (10, "", "recommended")
     with pytest.raises(SuiteError, match=r"part of a suite: expected the keys name, .*, got name, tasks"):
         expanded({"name": "mine", "tasks": []})

@@ -84,7 +84,7 @@ def test_the_laboratory_suite_has_two_halves_that_share_no_family() -> None:
     for entry in suite.environments:
         if (data := real[entry.id]) is not None and not entry.members:
             assert entry.kwargs["rows"] <= cards()[data].shape[0] / 2
-    assert (suite.horizon, suite.feedback, suite.repetitions) == (96, "batch:8", 80)
+    assert (suite.horizon, suite.feedback, suite.repetitions) == (96, "batch:8", 100)
     drawn = [task.key for task in suite.tasks if real[task.env.id] is None]
     assert [task.key for task in lite.tasks] == drawn
     with pytest.raises(SuiteError, match=r"environments\.0\.half"):
