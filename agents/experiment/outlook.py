@@ -395,8 +395,8 @@ def stop_of(beliefs: Beliefs, j: int, found: Outlook, within: float, plate: Sequ
         text = f"Not yet: there are {found.n} outcomes, and nobody has checked such statements below {FEWEST}."
     elif enough:
         text = f"Yes: nothing {found._where} is better than {named(found.recommended)} by more than {gap}"
-        text += f" ({found.level:.0%}). Asked for a fifth of the range at 90%, such statements stopped 101 campaigns "
-        text += "on tables, 8 of them too early."
+        text += f" ({found.level:.0%}). Asked for a fifth of the range at 90%, such statements stopped 198 campaigns "
+        text += "on tables, 18 of them too early."
     else:
         text = f"Not yet: something better by up to {gap} is possible ({found.level:.0%}). It is most likely near "
         text += f"{named(likely)}; the next plate of {len(plate)} is expected to bring the {gap} to {reached}."

@@ -20,6 +20,7 @@ from leaderboards.publish.boards import Board, board_folder
 from leaderboards.score.board_scores import alike
 from leaderboards.score.summary import summarise
 from leaderboards.store.intact import StoreError, read_limited, write_whole
+from leaderboards.store.kept import published
 from leaderboards.store.provenance import MANIFEST, Manifest, PublishedFile, Source, write_manifest
 from leaderboards.store.run_file import SUFFIX, Row, RunEntry, content_of, results_in
 from leaderboards.store.store import Store
@@ -164,8 +165,8 @@ def write_board(
     board = Board(folder) if (folder / MANIFEST).is_file() else None
     stale, failed, counting = ([], [], []) if board is None else _on_board(board, wanted)
     on_board = {} if board is None else {name: file.source for name, file in board.index.files.items()}
-    published = [row.entry for row in (*failed, *counting)]
-    where_from = {run.spec.agent.key: on_board[run.file] for run in published} | dict(sources or {})
+    there = [row.entry for row in (*failed, *counting)]
+    where_from = {run.spec.agent.key: on_board[run.file] for run in there} | dict(sources or {})
     notes = {} if results is None else _notes(results)
     further = [] if results is None else _further(results, notes, wanted, frozenset(sources or ()))
     by_agent = _by_agent([*failed, *further, *counting])
@@ -198,11 +199,12 @@ def _by_agent(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
 
 
 def _published(row: Row, instances: Mapping[str, RunEntry]) -> Row:
-    """A row without its traceback, which may name folders of a machine, and with one's instance for all."""
+    """A row without its traceback, which may name folders of a machine, with one's instance for all, coarse clocks."""
     run = row.entry
     known = instances.get(_instance_key(run.spec), run)
-    shown = {"error": None, "seconds": round(run.seconds, 3), "finished": float(round(run.finished))}
-    return Row(run.model_copy(update={**shown, "facts": known.facts, "data": known.data}), row.kept)
+    shown = {"error": None, "seconds": float(f"{run.seconds:.2g}"), "finished": float(round(run.finished))}
+    kept = None if row.kept is None else published(row.kept)
+    return Row(run.model_copy(update={**shown, "facts": known.facts, "data": known.data}), kept)
 
 
 def _write_agent(folder: Path, stem: str, rows: Iterable[Row], source: Source) -> tuple[str, PublishedFile]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -92,13 +92,19 @@ def keep(spec: RunSpec, trace: pd.DataFrame) -> KeptRun | None:
     )
 
 
-def _rounded(name: str, curve: Float[np.ndarray, " p"]) -> Float[np.ndarray, " p"]:
-    """A curve as it is kept: fewer bits of the mantissa, to nearest, but for its last value."""
+def _rounded(name: str, curve: Float[np.ndarray, " p"], last: bool = False) -> Float[np.ndarray, " p"]:
+    """A curve as it is kept: fewer bits of the mantissa, to nearest, but for its last value unless `last`."""
     bits = _BITS.get(name, _MOST_BITS)
     mantissa, exponent = np.frexp(np.asarray(curve, np.float64))
     found = np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits).astype(np.float32).astype(np.float64)
-    found[-1] = curve[-1]
+    if not last:
+        found[-1] = curve[-1]
     return np.asarray(found)
+
+
+def published(run: KeptRun) -> KeptRun:
+    """The run as boards have it: clocks have few bits at the horizon too, which takes 3 % off a file."""
+    return replace(run, curves={**run.curves, **{name: _rounded(name, run.curves[name], last=True) for name in CLOCK}})
 
 
 def trace_digest(trace: pd.DataFrame) -> str:

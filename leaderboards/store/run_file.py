@@ -246,15 +246,16 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 def _packed(table: pa.Table, small: bool = False) -> bytes:
     content = pa.BufferOutputStream()
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"compression": "zstd"}
     if small:
         curves = [f"{name}.list.element" for name in KEPT]
         leaves = [field.name + (".list.element" if pa.types.is_list(field.type) else "") for field in table.schema]
         coded = [leaf for leaf in leaves if leaf not in curves]
-        options = {"compression_level": 19, "use_byte_stream_split": curves, "use_dictionary": coded}
+        options = {"compression": "brotli", "compression_level": 11}
+        options |= {"use_byte_stream_split": curves, "use_dictionary": coded}
         options["write_statistics"] = False  # least and largest values of columns, which nobody asks for: 6 % of a file
     # Without the schema that Arrow would keep beside its own, in every file of a short run.
-    with pq.ParquetWriter(content, table.schema, compression="zstd", store_schema=False, **options) as writer:
+    with pq.ParquetWriter(content, table.schema, store_schema=False, **options) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata(dict(table.schema.metadata or {}))
     return seal_parquet(content.getvalue().to_pybytes())

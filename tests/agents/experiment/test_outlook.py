@@ -99,7 +99,7 @@ def test_what_is_said(lab: Experiment) -> None:
     assert (yes.gap, yes.within, no.stop) == (found.gap, found.gap + 0.1, False)
     assert str(yes).startswith("Yes: nothing among the candidates is better than a ")
     assert str(yes).endswith(
-        "Asked for a fifth of the range at 90%, such statements stopped 101 campaigns on tables, 8 of them too early."
+        "Asked for a fifth of the range at 90%, such statements stopped 198 campaigns on tables, 18 of them too early."
     )
     assert str(no).startswith("Not yet: something better by up to ")
     assert str(no).split("near ")[1].startswith(", ".join(f"{name} {value}" for name, value in no.likely.items()))

@@ -79,7 +79,7 @@ def test_every_row_of_a_board_is_a_run_of_its_suite(name: str) -> None:
     assert set(board(name).entries()) <= {spec.key for spec in load_suite(name).specs()}
 
 
-def test_curves_are_rounded_to_their_bits_but_for_their_ends(made: Made) -> None:
+def test_curves_are_rounded_to_their_bits_but_for_the_ends_of_what_is_no_clock(made: Made) -> None:
     store, found = made
     key = sorted(store.done_keys())[0]
     kept, trace = found.kept(key), store.trace(key)
@@ -88,7 +88,7 @@ def test_curves_are_rounded_to_their_bits_but_for_their_ends(made: Made) -> None
         along, whole = kept.curves[name], trace[column].cumsum().to_numpy()[kept.t - 1]
         np.testing.assert_allclose(along, whole, rtol=2.0**-bits * (1 + 1e-12))
         assert not np.allclose(along, whole, rtol=2.0 ** -(bits + 3)), f"{name} has more bits than {bits}"
-        assert along[-1] == whole[-1]
+        assert (along[-1] == whole[-1]) == (name != "policy_seconds")
 
 
 def test_the_digest_is_of_what_was_done_and_came_of_it(made: Made) -> None:
