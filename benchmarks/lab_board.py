@@ -74,9 +74,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="lab-v1", help="name of a board of campaigns")
     name = parser.parse_args().name
-    found, seconds = regrets(name)
+    (found, seconds), environments = regrets(name), leaderboards.board(name).suite().environments
     print("| task | half | reliability | draws | of the draw | flat | doubles |\n|---|---|---|---|---|---|---|")
-    for entry in leaderboards.board(name).suite().environments:
+    for entry in environments:
         of_task = found[found["task"] == entry.ref.label]
         strata = of_task.pivot(index="repetition", columns="row", values="mean").dropna()
         R = reliability([strata.to_numpy()], [""])
@@ -86,7 +86,7 @@ def main() -> None:
         text = "-" if R is None else f"{R.full.estimate:.2f}"
         cells = (entry.ref.label, entry.half, text, draws(entry), f"{of_the_draw(strata):.2f}", flat, doubles)
         print("| " + " | ".join(map(str, cells)) + " |")
-    halves = {entry.ref.label: entry.half for entry in leaderboards.board(name).suite().environments}
+    halves = {entry.ref.label: entry.half for entry in environments}
     print("\n| row | half | headline | after 96 |\n|---|---|---|---|")
     for half, part in found.groupby(found["task"].map(halves)):
         means = part.groupby(["row", "repetition"])[["mean", "last"]].mean()

@@ -207,12 +207,15 @@ class Results:
 
         Raises:
             TypeError: if `columns` is one text.
+            ValueError: if one of them is named as what names a run is.
             StoreError: for a board.
         """
         if isinstance(self.store, Board):
             raise StoreError("a board keeps no traces: take Results.curves() or Board.kept(key), or play its suite")
         if isinstance(columns, str):
             raise TypeError(f"columns: expected a list, got {columns!r}; for one, write [...] around it")
+        if taken := [name for name in columns if name in _RUN]:
+            raise ValueError(f"columns: expected columns of traces, got {taken[0]!r}, which names the run")
         runs = self.runs()
         frames = {run.key: pd.DataFrame(trace) for run, trace in self.store.traces(list(columns))}
         named = (

@@ -47,7 +47,7 @@ def test_every_form_is_rehearsed_and_has_a_line() -> None:
     rows = rehearsals(told(10), 3, 1, seed=0)
     assert [row["form"] for row in rows] == [*FORMS] * 3
     assert min(row["gap"] for row in rows) >= 0
-    same = {"half": "tuning", "family": "sine", "task": "sine", "repetition": 0, "true before": 0.1, "true gap": 0.0}
+    same = {"half": "tuning", "family": "sine", "task": "sine", "repetition": 0, "true gap": 0.0}
     lines = table(pd.DataFrame([same | row for row in rows])).splitlines()[2:]
     assert [line.split(" | ")[1:4] for line in lines] == [[by, form, "1"] for by in ("sine", "all") for form in FORMS]
 

@@ -192,6 +192,8 @@ def test_each_run_has_a_name_of_its_own_in_the_frames(tmp_path: Path) -> None:
     }
     with pytest.raises(TypeError, match=r"columns: expected a list, got 'reward'; for one, write \[...\] around it"):
         found.traces("reward")
+    with pytest.raises(ValueError, match="columns: expected columns of traces, got 'agent', which names the run"):
+        found.traces(["reward", "agent"])
     quiet(keys(horizon=10), out=tmp_path / "suite")
     found = quiet(keys(horizon=20), out=tmp_path / "suite")
     rows = found.traces(["t"]).groupby(["env", "agent", "seed", "repetition"]).size()
