@@ -57,7 +57,10 @@ _FORMS = {
         r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d\d?(?:,\d\d)+,\d{3})(?:\.\d+)?",
         'read the file by pandas.read_csv(file, thousands=",") and give the frame; or decimal=",", if that is meant',
     ),
-    "numbers with decimal commas": (_COMMA, 'read the file by pandas.read_csv(file, decimal=",") and give the frame'),
+    "numbers with decimal commas": (
+        _COMMA,
+        'read the file by pandas.read_csv(file, decimal=","), or read_excel, and give the frame',
+    ),
     "numbers in groups of three digits": (
         r"[-+]?\d{1,3}(?:([ '_])\d{3}(?:\1\d{3})*(?:\.\d+)?|(?:\.\d{3}){2,})",
         "take out what separates the groups, as by Series.str.replace",

@@ -36,7 +36,7 @@ from agents.experiment.history import Evaluation, History, Outcomes, as_outcome,
 from agents.experiment.outlook import Beliefs, Outlook, Stop, as_level, look, stop_of
 from agents.experiment.parameters import Parameters, Point, plain
 from agents.experiment.region import Region
-from agents.experiment.setup import DEFAULT, DEFAULT_AGENT, as_agent, as_choices, as_columns, begin
+from agents.experiment.setup import DEFAULT, DEFAULT_AGENT, as_agent, as_choices, as_columns, as_name, begin
 from agents.experiment.several import SeveralOutcomes
 from agents.experiment.sheets import Plate, read_sheet, rows_of
 from agents.learned.base import LearnedAgent, Mixture
@@ -378,10 +378,7 @@ class Experiment:
         limited = bool(region.constraints or region.fixed)
         others = region.sample(n, rng) if limited else space_of(self._problem).random(n, rng)
         others = np.unique(others, axis=0) if None not in levels else others
-        if isinstance(agent, SeveralOutcomes):
-            worth = agent.gain(pending.actions)(others)
-        else:
-            worth = _upper_bounds(agent, others, rng)
+        worth = _upper_bounds(agent, others, rng) if isinstance(agent, Agent) else agent.gain(pending)(others)
         for i in np.argsort(-worth, kind="stable"):
             proposed = self._history.proposed(others[i], region)
             if self._is_new(proposed, new):
@@ -440,7 +437,8 @@ class Experiment:
         if frame.columns.isin(self._sds.values()).any():
             self._refuse_sd()
         told = copy.deepcopy(self._history, {id(self._choices): self._choices})
-        told.tell_rows(rows_of(frame, self._choices.names, self._sds), as_truth("correct", correct))
+        where = "point" if hasattr(given, "columns") else Path(given).name
+        told.tell_rows(rows_of(frame, self._choices.names, self._sds, where), as_truth("correct", correct), where)
         self._history = told
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
@@ -460,14 +458,16 @@ class Experiment:
         failed = [i for i, each in enumerate(own) if each.status == "failed"]
         for i in failed:
             own[i].counts_as = worst
-        if self._history.corrected or (worst != self._worst and set(failed) - set(told)):
+        if self._history.corrected or (worst != self._worst and {*failed} - {i for i, _ in told}):
             # What it knows counts as another number now, which no policy can be told: it begins again.
             agent = self._begun(again=True)
-            told = [i for i, each in enumerate(own) if each.status in ("done", "failed")]
+            learnt = [(i, tuple(each.told)) for i, each in enumerate(own) if each.told]
+            told = sorted([*learnt, *((i, self.outcomes) for i in failed)])
         else:
             agent = copy.deepcopy(self._agent, {id(problem): problem for problem in self._problems})
         if told:
-            agent.observe(*(self._feedback([(i, own[i]) for i in told], goal) for goal in self.goals))
+            news = ([(i, own[i]) for i, names in told if goal.name in names] for goal in self.goals)
+            agent.observe(*(self._feedback(each, goal) for each, goal in zip(news, self.goals, strict=True)))
         return agent
 
     def _worst_told(self) -> Outcomes | None:
@@ -481,11 +481,10 @@ class Experiment:
         }
 
     def _feedback(self, told: Sequence[tuple[int, Evaluation]], goal: Goal) -> Feedback:
-        failed = np.array([each.numbers is None for _, each in told])
-        rewards = np.array([np.nan if each.numbers is None else self._history.reward(each, goal) for _, each in told])
+        rewards = np.array([self._history.reward(each, goal) for _, each in told])
         actions = np.array([each.action for _, each in told])
         sds = np.array([each.sds.get(goal.name, np.nan) for _, each in told])
-        return Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), failed, sds)
+        return Feedback(np.array([i for i, _ in told]), actions, rewards, np.ones(len(told)), np.isnan(rewards), sds)
 
     def _pending(self, new: Sequence[Evaluation]) -> Pending:
         open_ = [(i, each.action) for i, each in enumerate([*self._history.own, *new]) if each.status == "open"]
@@ -538,8 +537,9 @@ class Experiment:
             if agent.capabilities.contexts:
                 agent.offer(np.flatnonzero(left))
         if isinstance(agent, SeveralOutcomes):
-            told = agent.parts[0].actions
-            action = agent.recommend(np.array([not self._history.same(each, failed) for each in told], bool))
+            told, done = agent.parts[0].actions, [each for each in self._history.all if each.outcomes is not None]
+            allowed = [bool(self._history.same(x, done)) and not self._history.same(x, failed) for x in told]
+            action = agent.recommend(np.array(allowed, bool))
         else:
             action = agent.recommend()
             if self._history.same(action, failed):
@@ -606,13 +606,12 @@ class Experiment:
     def _direction(self, outcome: str | None) -> int:
         """The place of an outcome with a direction that is named, or of the first."""
         wanted = tuple(goal.name for goal in self.goals if goal.direction is not None)
-        return self.outcomes.index(wanted[0] if outcome is None else as_word("outcome", outcome, wanted))
+        return self.outcomes.index(as_name("outcome", wanted[0] if outcome is None else outcome, wanted))
 
     def _beliefs(self) -> Beliefs:
         agent = self._informed()
         lent = agent if isinstance(agent, MAPBUCB) and agent.spread and isinstance(agent.posterior, Mixture) else None
-        seed = [self.seed, len(self._history.own)]
-        return Beliefs(self._history, self._choices, self._problems, seed, lent=lent)
+        return Beliefs(self._history, self._choices, self._problems, self.seed, lent=lent)
 
     def _look(self, beliefs: Beliefs, j: int, level: float) -> Outlook:
         others = [goal.name for goal in self.goals if goal.direction is not None and goal is not self.goals[j]]
@@ -690,7 +689,7 @@ class Experiment:
         """The place of an outcome that is named, or of the only one."""
         if outcome is None and len(self.goals) == 1:
             return 0
-        return self.outcomes.index(as_word("outcome", outcome, self.outcomes))
+        return self.outcomes.index(as_name("outcome", outcome, self.outcomes))
 
     def results(self) -> pd.DataFrame:
         """One row per evaluation, in order: the parameters, the outcome and its status; data from before come first."""

@@ -47,6 +47,11 @@ class Goal:
         return self.name if self.target is None else f"distance of {self.name} from {self.target:g}"
 
     @property
+    def best(self) -> float:
+        """The best that a reward can be: no distance is below 0."""
+        return math.inf if self.target is None else 0.0
+
+    @property
     def sign(self) -> float:
         """1 where large outcomes are good, -1 where small ones, or distances, are."""
         if self.direction is not None:

@@ -29,6 +29,10 @@ STATUS = "status"
 """A column of `Experiment.results`."""
 
 _WEIGHED = 1e-3  # of every range, by which what was weighed may miss what was asked
+_WITHOUT = (
+    "; an evaluation without outcome is told with failed=True, in a table with 'failed' as its status; a cell stays "
+    "empty until its outcome is there"
+)
 _ALIKE = 0.8  # likeness of names, see difflib: two letters of five exchanged
 
 Status = Literal["open", "done", "failed", "withdrawn"]
@@ -49,7 +53,7 @@ class Evaluation:
         outcomes: What came of it, by the names of the outcomes, each in its unit; None unless `"done"`.
         asked: Whether the policy proposed it; False for one that was told without having been asked.
         counts_as: For a failed one, the outcomes that the policy was given in place of none, if any.
-        early: Outcomes that were told while others are awaited.
+        told: The outcomes that were told; while others are awaited not all of them.
         sds: Standard errors of the outcomes, of those of which they are known.
     """
 
@@ -59,25 +63,24 @@ class Evaluation:
     outcomes: Outcomes | None = None
     asked: bool = True
     counts_as: Outcomes | None = None
-    early: Outcomes = field(default_factory=dict)
+    told: Outcomes = field(default_factory=dict)
     sds: Outcomes = field(default_factory=dict)
 
     @property
     def numbers(self) -> Outcomes | None:
-        """What the policy learns of it: its outcomes, or what it counts as; None for nothing."""
-        return self.counts_as if self.outcomes is None else self.outcomes
+        """What the policy learns of it: the outcomes that were told, or what it counts as; None for nothing."""
+        return self.told or self.counts_as
 
 
-def as_outcome(name: str, value: Any) -> float:
+def as_outcome(name: str, value: Any, otherwise: str = "") -> float:
     """A finite number of moderate size.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is none, saying what to do `otherwise`.
     """
     value = plain(value)
     if not is_number(value) or not abs(value) <= LARGEST:
-        failed = "; an evaluation without outcome is told with failed=True" if name != "prior_mean" else ""
-        raise ValueError(f"{name}: expected a finite number, got {shown(value)}{hint(value) or failed}")
+        raise ValueError(f"{name}: expected a finite number, got {shown(value)}{hint(value) or otherwise}")
     return float(value)
 
 
@@ -98,7 +101,8 @@ def as_outcomes(names: Sequence[str], given: Any, early: bool = False, what: str
     missing = [name for name in names if name not in given]
     if missing and not (early and given):
         raise ValueError(f"{what}: expected a number for each of {', '.join(names)}, missing {', '.join(missing)}")
-    return {name: as_outcome(name, given[name]) for name in names if name in given}
+    prefix, otherwise = ("sd of ", "") if what == "sd" else ("", _WITHOUT)
+    return {name: as_outcome(prefix + name, given[name], otherwise) for name in names if name in given}
 
 
 def as_sds(names: Sequence[str], given: Any, outcomes: Collection[str]) -> Outcomes:
@@ -186,7 +190,7 @@ def outcomes_in(
 
 def _says(evaluation: Evaluation, outcomes: Outcomes | None, sds: Mapping[str, Any]) -> bool:
     """Whether these outcomes, or None for a failure, have been told of an evaluation, up to the digits of a file."""
-    known = evaluation.outcomes or evaluation.early
+    known = evaluation.numbers or {}
     if outcomes is None:
         return evaluation.status == "failed"
     there = [(known, outcomes), (evaluation.sds, sds)]
@@ -215,7 +219,7 @@ class History:
     Attributes:
         before: Those from before, of which all have an outcome.
         own: Those of the experiment; their places are their numbers.
-        untold: Numbers of those that were told since the policy learnt last.
+        untold: Numbers of those that were told since the policy learnt last, and which outcomes were, all of a failure.
         corrected: Whether one was corrected since, of which it had learnt.
         events: What happened, in order.
     """
@@ -231,7 +235,7 @@ class History:
     ) -> None:
         self.before: list[Evaluation] = []
         self.own: list[Evaluation] = []
-        self.untold: list[int] = []
+        self.untold: list[tuple[int, tuple[str, ...]]] = []
         self.corrected = False
         self.events: list[Event] = []
         self._choices, self._repeats, self.sds = choices, repeats, sds
@@ -265,7 +269,7 @@ class History:
             with row_named(i, table):
                 new = self.stated(point)
                 self._refuse_repeat(new)
-            new.outcomes, new.status, new.sds = outcomes, "done", sds
+            new.told, new.outcomes, new.status, new.sds = outcomes, outcomes, "done", sds
             self.before.append(new)
             self._meet(new)
         return failed
@@ -303,7 +307,7 @@ class History:
             return
         found = self._find(new)
         if found is not None:
-            early = {} if failed else {n: y for n, y in self.own[found].early.items() if outcomes.get(n, y) != y}
+            early = {n: y for n, y in self.own[found].told.items() if failed or outcomes.get(n, y) != y}
             if early:
                 was = ", ".join(f"{name} {y:g}" for name, y in early.items())
                 raise ValueError(f"point: {new.point!r} has been told already ({was}); correct=True replaces it")
@@ -313,25 +317,29 @@ class History:
         self.note({"tell": len(self.own) if found is None else found, **came, "point": new.point})
 
     def tell_rows(
-        self, rows: Iterable[tuple[int, Point, Mapping[str, Any] | None, Mapping[str, Any]]], correct: bool
+        self, rows: Iterable[tuple[int, Point, Mapping[str, Any] | None, Mapping[str, Any]]], correct: bool, table: str
     ) -> None:
         """What came of many points, see `sheets.rows_of`; what was told already, and is the same, is no news.
 
-        With repeats each row stands for another evaluation of its point.
+        With repeats each row stands for another evaluation of its point. Messages call the table `table`.
         """
-        taken: set[int] = set()
+        taken: dict[int, int] = {}  # rows by the place of the evaluation
         for i, point, outcomes, sds in rows:
-            with row_named(i, "point"):
+            with row_named(i, table):
                 new = self.stated(point)
                 came = None if outcomes is None else as_outcomes(self._names, outcomes, early=True)
                 known = self.met(new.action, "done", "failed", "open")
                 same = next((place for place, each in known if place not in taken and _says(each, came, sds)), None)
                 if same is not None:
-                    taken.add(same)
+                    taken[same] = i
                     continue
-                again = correct and any(each.status != "open" or each.early for _, each in known)
+                row = next((taken[place] for place, _ in known if place in taken), None)
+                if row is not None and not self._repeats:
+                    raise ValueError(f"expected another point than that of row {row}, got {new.point!r}")
+                again = correct and any(each.status != "open" or each.told for _, each in known)
                 self.tell(point, came, came is None, again, sds or None)
-                taken.update(place for place, each in self.met(new.action, "done", "failed") if _says(each, came, sds))
+                told = self.met(new.action, "done", "failed", "open")
+                taken |= {place: i for place, each in told if _says(each, came, sds)}
 
     def withdraw(self, point: Mapping[str, Any]) -> None:
         """An open point will not be tried; raises as `Experiment.withdraw`."""
@@ -370,18 +378,20 @@ class History:
             elif new is not None:
                 self.own.append(new)
                 self._meet(new)
-            told = self.own[number]
-            if told.status != "open":
-                self.corrected = self.corrected or number not in self.untold
-                self.untold = [each for each in self.untold if each != number]
-            told.early = {} if outcomes is None else {**told.early, **outcomes}
-            kept: dict[str, float] = {name: sd for name, sd in told.sds.items() if name not in (outcomes or told.sds)}
-            told.sds = {**kept, **(as_sds(self._names, event["sd"], outcomes or ()) if "sd" in event else {})}
-            told.outcomes, told.status = None, "failed" if outcomes is None else "open"
-            if outcomes is not None and len(told.early) == len(self._names):  # else the others are awaited
-                told.outcomes, told.status = told.early, "done"
-            if told.status != "open":
-                self.untold.append(number)
+            each, news = self.own[number], {*self._names} if outcomes is None else {*outcomes}
+            before = {*self._names} if each.status == "failed" else {*each.told}
+            each.told = {} if outcomes is None else {**each.told, **outcomes}
+            if each.status == "failed" or before & news:  # what the policy may have learnt is no longer so
+                waiting = {name for place, names in self.untold if place == number for name in names}
+                self.corrected = self.corrected or bool(before - waiting)
+                self.untold = [pair for pair in self.untold if pair[0] != number]
+                news = {*each.told} or news
+            self.untold.append((number, tuple(name for name in self._names if name in news)))
+            kept: dict[str, float] = {name: sd for name, sd in each.sds.items() if name not in (outcomes or each.sds)}
+            each.sds = {**kept, **(as_sds(self._names, event["sd"], outcomes or ()) if "sd" in event else {})}
+            each.outcomes, each.status = None, "failed" if outcomes is None else "open"
+            if len(each.told) == len(self._names):  # else others are awaited
+                each.outcomes, each.status = each.told, "done"
         self.events.append(event)
 
     # Points and evaluations.
@@ -420,7 +430,7 @@ class History:
     def _told(self, new: Evaluation) -> int:
         """The number of the evaluation of a point of which something was told, to be corrected."""
         found = [
-            pair for pair in self.met(new.action, "open", "done", "failed") if pair[1].status != "open" or pair[1].early
+            pair for pair in self.met(new.action, "open", "done", "failed") if pair[1].status != "open" or pair[1].told
         ]
         before = [place for place, each in found if place < len(self.before)]
         if before:
@@ -451,21 +461,22 @@ class History:
             return
         told = self.met(new.action, "done", "failed")
         if told:
-            _, each = told[0]
+            place, each = told[0]
+            way = "correct=True replaces it, " if place >= len(self.before) else ""
             was = "failed"
             if each.outcomes is not None:
                 was = ", ".join(f"{name} {value:g}" for name, value in each.outcomes.items())
             raise ValueError(
-                f"point: {new.point!r} has been told already ({was}); correct=True replaces it, repeats=True allows it "
-                "twice, as with replicates"
+                f"point: {new.point!r} has been told already ({was}); {way}repeats=True allows it twice, as with "
+                "replicates"
             )
 
     # Numbers.
 
     def reward(self, evaluation: Evaluation, goal: Goal) -> float:
-        """What the policy learns of an evaluation that has numbers: larger is better, and 0 is to be expected."""
-        assert evaluation.numbers is not None
-        return goal.sign * (goal.measure(evaluation.numbers[goal.name]) - self.expected(goal))
+        """What the policy learns of an evaluation: larger is better, 0 is to be expected, NaN is nothing."""
+        number = (evaluation.numbers or {}).get(goal.name, np.nan)
+        return goal.sign * (goal.measure(number) - self.expected(goal))
 
     def in_units(self, rewards: np.ndarray, goal: Goal) -> np.ndarray:
         """Rewards in the unit of the outcome, or distances from its target."""
@@ -559,10 +570,7 @@ class History:
         nothing = dict.fromkeys(self._names)
         there = [self.sds[name] for name in self._names if any(name in each.sds for each, _ in rows)]
         columns = [*self._choices.names, *self._names, *there, STATUS]
-        found = [
-            {**each.point, **nothing, **(each.outcomes or each.early), **self.errors(each), STATUS: status}
-            for each, status in rows
-        ]
+        found = [{**each.point, **nothing, **each.told, **self.errors(each), STATUS: status} for each, status in rows]
         return pd.DataFrame(found, columns=columns)
 
     def errors(self, evaluation: Evaluation) -> dict[str, float]:

@@ -191,7 +191,7 @@ class Beliefs:
         history: What was tried, and what is wanted.
         choices: What can be tried.
         problems: Of each outcome, as policies have it.
-        seed: Of the draws.
+        seed: Of the draws, which depend on it and on how many evaluations count.
         evaluations: Those that count; None for all.
         lent: The policy where it is a mixture; None for one of its own.
 
@@ -209,22 +209,27 @@ class Beliefs:
         history: History,
         choices: Region | Candidates,
         problems: Sequence[Problem],
-        seed: Sequence[int],
+        seed: int,
         evaluations: Sequence[Evaluation] | None = None,
         lent: MAPBUCB | None = None,
     ) -> None:
-        self.history, self.choices, self.problems, self.seed = history, choices, problems, seed
+        self.history, self.choices, self.problems = history, choices, problems
         self.known = [each for each in evaluations or history.all if each.numbers is not None]
-        actions, self.models = np.array([each.action for each in self.known]), []
+        self.seed, self.models = [seed, len(self.known)], []
         name = "points" if isinstance(choices, Region) else "arms"
         for goal, problem in zip(history.goals, problems, strict=True):
-            y = np.array([history.reward(each, goal) for each in self.known])
+            told = [each for each in self.known if goal.name in (each.numbers or {})]
+            y, actions = (
+                np.array([history.reward(each, goal) for each in told]),
+                np.array([each.action for each in told]),
+            )
             if len(np.unique(y)) < 2 and (goal.direction is not None or len(y) == 0):
-                raise ValueError(f"{goal.name}: expected at least two outcomes that differ, got {len(y)}")
+                same = f", all {told[0].numbers[goal.name]:g}" if len(y) > 1 else ""  # type: ignore[index]
+                raise ValueError(f"{goal.name}: expected at least two outcomes that differ, got {len(y)}{same}")
             model = lent
             if model is None:
                 model = MixtureBUCB(draws=_DRAWS, n_initial=1)
-                sds = np.array([each.sds.get(goal.name, np.nan) for each in self.known])
+                sds = np.array([each.sds.get(goal.name, np.nan) for each in told])
                 initial = InitialData(rewards=y, sds=sds, **{name: actions})
                 model.reset(replace(problem, initial=initial), np.random.default_rng(seed))
             self.models.append(model)
@@ -275,7 +280,7 @@ class Beliefs:
         """Mean, and lower and upper end of the interval at points, unit of the outcome."""
         posterior, goal = self.models[j].posterior, self.history.goals[j]
         ends = [quantile(posterior, Z, share) for share in ((1 - level) / 2, (1 + level) / 2)]
-        found = self.history.in_units(np.array([posterior.at(Z)[0], *ends]), goal)
+        found = self.history.in_units(np.minimum([posterior.at(Z)[0], *ends], goal.best), goal)
         return np.array([found[0], found[1:].min(axis=0), found[1:].max(axis=0)])
 
     def effects(self, j: int, level: float) -> dict[str, tuple[float, float, float]]:
@@ -341,8 +346,8 @@ class Beliefs:
             if np.isfinite(least) or np.isfinite(most):
                 possible &= quantile(other.posterior, Z, (1 + level) / 2) >= least
                 possible &= quantile(other.posterior, Z, (1 - level) / 2) <= most
-        upper = quantile(posterior, Z[possible], (1 + level) / 2)
-        return max(0.0, float(upper.max(initial=-np.inf)) - mean)
+        upper, best = quantile(posterior, Z[possible], (1 + level) / 2), self.history.goals[j].best
+        return max(0.0, min(float(upper.max(initial=-np.inf)), best) - min(mean, best))
 
 
 def limits_of(goals: Sequence[Goal]) -> str:
@@ -353,11 +358,9 @@ def limits_of(goals: Sequence[Goal]) -> str:
 def look(beliefs: Beliefs, j: int, level: float, point: Evaluation, note: str = "") -> Outlook:
     """The outlook of the j-th outcome with a point that is recommended."""
     history, goal, x = beliefs.history, beliefs.history.goals[j], beliefs.coordinates([point])
-    posterior, limits = beliefs.models[j].posterior, limits_of(beliefs.history.goals)
-    mean = float(posterior.at(x)[0][0])
-    ends = [float(quantile(posterior, x, share)[0]) for share in ((1 - level) / 2, (1 + level) / 2)]
-    expected, *between = history.in_units(np.array([mean, *ends]), goal).tolist()
-    n = sum(each.outcomes is not None for each in beliefs.known)
+    mean, limits = float(beliefs.models[j].posterior.at(x)[0][0]), limits_of(beliefs.history.goals)
+    expected, low, high = beliefs.band(j, level, x)[:, 0].tolist()
+    n = sum(goal.name in each.told for each in beliefs.known)
     failed = sum(each.status == "failed" for each in history.all)
     said = [note]
     if n < FEWEST:
@@ -367,18 +370,19 @@ def look(beliefs: Beliefs, j: int, level: float, point: Evaluation, note: str = 
     if failed:
         said.append(f"{failed} evaluation{'s' * (failed > 1)} failed; how likely another one fails is not covered.")
     where = "among the candidates" if isinstance(beliefs.choices, Candidates) else "in the ranges"
+    gap = beliefs.gap(j, level, beliefs.candidates(j), mean)
     return Outlook(
         dict(point.point),
         expected,
-        min(between),
-        max(between),
-        beliefs.gap(j, level, beliefs.candidates(j), mean),
+        low,
+        high,
+        gap,
         level,
         n,
         " ".join(filter(None, said)),
         goal.measured,
         f"{where} that may keep to the limits" if limits else where,
-        partial(_draw, beliefs, j, level),
+        partial(_draw, beliefs, j, level, (n, expected, low, high, gap)),
     )
 
 
@@ -406,19 +410,22 @@ def stop_of(beliefs: Beliefs, j: int, found: Outlook, within: float, plate: Sequ
 
 
 @one_blas_thread()
-def _draw(beliefs: Beliefs, j: int, level: float) -> go.Figure:
-    """The picture of `Outlook.plot`: what the statements would have been after each plate, of the last twelve."""
-    history, rows, done = beliefs.history, [], 0
+def _draw(beliefs: Beliefs, j: int, level: float, last: tuple[float, ...]) -> go.Figure:
+    """The picture of `Outlook.plot`: the statements, and what they would have been after each plate of the last twelve.
+
+    Those before go from the point of best mean, since what a policy recommended then is not known.
+    """
+    history, rows, done = beliefs.history, [], [0, len(beliefs.known)]
     sizes = [len(event.get("ask", ())) + ("point" in event) for event in history.events]
     ends = np.cumsum(sizes)[[at for at, event in enumerate(history.events) if "ask" in event]].tolist()
-    for end in sorted({*ends, len(history.own)})[-_PLATES:]:
-        told = [each for each in [*history.before, *history.own[:end]] if each.outcomes is not None]
-        if len(told) == done:
+    for end in sorted({*ends})[-_PLATES:]:
+        told = [each for each in [*history.before, *history.own[:end]] if each.numbers]
+        if len(told) in done:
             continue
-        done = len(told)
+        done.append(len(told))
         with suppress(ValueError):  # too early for a statement
-            now = Beliefs(history, beliefs.choices, beliefs.problems, beliefs.seed, told)
+            now = Beliefs(history, beliefs.choices, beliefs.problems, beliefs.seed[0], told)
             found = look(now, j, level, now.best(j))
-            rows.append((done, found.mean, found.low, found.high, found.gap))
+            rows.append((found.n, found.mean, found.low, found.high, found.gap))
     goal = history.goals[j]
-    return outlook_figure(rows, history.best_so_far()[goal.name], goal, level)
+    return outlook_figure([*rows, last], history.best_so_far()[goal.name], goal, level)

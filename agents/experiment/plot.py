@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from agents.experiment.constraints import Linear
 from agents.experiment.goals import Goal
@@ -54,11 +54,22 @@ def outcome_figure(
     top = [{"colspan": COLUMNS}, *[None] * (COLUMNS - 1)]
     specs = [top, *[[{}] * COLUMNS for _ in range(rows)]] * len(goals)
     figure = make_subplots(rows=len(specs), cols=COLUMNS, specs=specs)
+    there = results[[goal.name for goal in goals]].notna()
+    whole = there.all(axis="columns").to_numpy()
     for k, goal in enumerate(goals):
-        _add_outcome(go, figure, results, names, goal, best, 1 + k * (1 + rows), parameters)
-    told = int((results[[goal.name for goal in goals]].notna().all(axis="columns")).sum())
+        _add_outcome(go, figure, results, names, goal, best, whole, 1 + k * (1 + rows), parameters)
+    told = int(there.any(axis="columns").sum())
     title = f"{', '.join(map(str, goals))}: {told} outcomes in their order, and by each parameter"
-    return figure.update_layout(title=title, height=300 * len(specs), template="simple_white")
+    return _laid_out(figure, title, 300 * len(specs))
+
+
+def _laid_out(figure: go.Figure, title: str, height: int, width: int = 1_000, **more: Any) -> go.Figure:
+    """A figure whose title is broken into lines that fit; as a file it has this width, in pixels."""
+    lines = textwrap.wrap(title, width // 10)
+    text, top = {"text": "<br>".join(lines), "font_size": 16}, 60 + 22 * len(lines)
+    return figure.update_layout(
+        title=text, height=height + top, width=width, margin_t=top, template="simple_white", **more
+    )
 
 
 def _add_outcome(
@@ -68,6 +79,7 @@ def _add_outcome(
     names: Sequence[str],
     goal: Goal,
     best: Mapping[str, Float[np.ndarray, " n"]],
+    whole: Bool[np.ndarray, " rows"],
     row: int,
     parameters: Parameters,
 ) -> None:
@@ -80,7 +92,7 @@ def _add_outcome(
         if goal.direction is not None:
             line = {"color": ORANGE, "shape": "hv"}
             so_far = go.Scatter(
-                x=t[done], y=best[goal.name], mode="lines", line=line, name="best so far", showlegend=first
+                x=t[whole], y=best[goal.name], mode="lines", line=line, name="best so far", showlegend=first
             )
             figure.add_trace(so_far, row=row, col=1)
         failed = (results["status"] == "failed").to_numpy()
@@ -102,7 +114,7 @@ def _add_outcome(
 
 
 def outlook_figure(
-    rows: Sequence[tuple[int, float, float, float, float]],
+    rows: Sequence[tuple[float, ...]],
     best: Float[np.ndarray, " n"],
     goal: Goal,
     level: float,
@@ -126,8 +138,7 @@ def outlook_figure(
     figure.update_xaxes(title_text="experiments with an outcome")
     figure.update_yaxes(title_text=goal.measured)
     title = f"Outlook for {goal.measured}: how good the recommended point is, and how much better it may get"
-    legend = {"orientation": "h", "y": -0.2}
-    return figure.update_layout(title=title, height=450, template="simple_white", legend=legend)
+    return _laid_out(figure, title, 400, legend={"orientation": "h", "y": -0.2})
 
 
 def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Goal]) -> go.Figure:
@@ -167,7 +178,7 @@ def front_figure(outcomes: pd.DataFrame, front: pd.DataFrame, goals: Sequence[Go
         figure.update_xaxes(title_text=str(one), **place)
         figure.update_yaxes(title_text=str(other), **place)
     title = f"{', '.join(map(str, goals))}: no other point evaluated beats the best ones in all"
-    return figure.update_layout(title=title, height=450, template="simple_white")
+    return _laid_out(figure, title, 400, max(1_000, 450 * len(pairs)))
 
 
 # ---- a model: slices through a point, a contour, and how much each parameter matters ----
@@ -235,7 +246,8 @@ def model_figure(
         pair = (first, second)
     rows = -(-len(parameters.all) // COLUMNS)
     last = [{}, {"colspan": 2}, None]
-    figure = make_subplots(rows=rows + 1, cols=COLUMNS, specs=[*[[{}] * COLUMNS for _ in range(rows)], last])
+    specs = [*[[{}] * COLUMNS for _ in range(rows)], last]
+    figure = make_subplots(rows=rows + 1, cols=COLUMNS, specs=specs, horizontal_spacing=0.1)
     for i, each in enumerate(parameters.all):
         place = {"row": 1 + i // COLUMNS, "col": 1 + i % COLUMNS}
         _add_slice(go, figure, place, each, (parameters, region, point), predict, results, outcome, level)
@@ -246,15 +258,13 @@ def model_figure(
     bars = {"type": "data", "array": high - middle, "arrayminus": middle - low, "color": GREY}
     shown = go.Bar(x=middle, y=names, error_x=bars, orientation="h", marker_color=BLUE, showlegend=False)
     figure.add_trace(shown, row=rows + 1, col=1)
-    title = f"total effect, share of the variance ({level:.0%})"
+    title = f"total effect,<br>share of the variance ({level:.0%})"
     figure.update_xaxes(title_text=title, rangemode="tozero", row=rows + 1, col=1)
     if pair is not None:
         _add_contour(go, figure, rows + 1, pair, (parameters, region, point), predict, results, outcome)
-    held = textwrap.wrap(", ".join(f"{name} {shown_number(value)}" for name, value in point.items()), 110)
-    title = f"{outcome} by the model, through the marked point; all else is held at<br>{'<br>'.join(held)}"
-    return figure.update_layout(
-        title=title, height=300 * (rows + 1) + 100, margin={"t": 100 + 18 * len(held)}, template="simple_white"
-    )
+    held = ", ".join(f"{name} {shown_number(value)}" for name, value in point.items())
+    title = f"{outcome} by the model, through the marked point; all else is held at {held}"
+    return _laid_out(figure, title, 300 * (rows + 1))
 
 
 _Place = tuple[Parameters, Region | None, Point]

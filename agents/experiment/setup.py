@@ -20,7 +20,7 @@ from agents.experiment.parameters import Parameters
 from agents.experiment.region import Region
 from agents.experiment.several import SeveralOutcomes
 from agents.learned.gp_bucb import MAPBUCB
-from gpbandit_envs.arguments import as_word
+from gpbandit_envs.arguments import shown
 from gpbandit_envs.problem import Problem
 
 if TYPE_CHECKING:
@@ -78,6 +78,13 @@ def as_choices(
     return choices, known
 
 
+def as_name(argument: str, given: Any, outcomes: Sequence[str]) -> str:
+    """The name of an outcome; raises if it is none."""
+    if not isinstance(given, str) or given not in outcomes:
+        raise ValueError(f"{argument}: expected {' or '.join(map(repr, outcomes))}, got {shown(given)}")
+    return given
+
+
 def as_columns(sd: Any, outcomes: Sequence[str]) -> dict[str, str]:
     """What the columns of standard errors are called, by outcome.
 
@@ -90,7 +97,7 @@ def as_columns(sd: Any, outcomes: Sequence[str]) -> dict[str, str]:
         expected = "the name of a column" if len(outcomes) == 1 else "a dict of columns by outcome"
         raise TypeError(f"sd: expected {expected}, got {sd!r}")
     for name in given:
-        as_word("sd", name, tuple(outcomes))
+        as_name("sd", name, outcomes)
     return {name: given.get(name, f"{name} sd") for name in outcomes}
 
 

@@ -22,7 +22,8 @@ class SeveralOutcomes:
 
     Each outcome has the model of a policy of its own. Points that are open count as told: their outcomes are the
     posterior means (kriging believer), in the front of the best as in the variance; those that failed count so in the
-    variance alone. The front is made of posterior means, so that noise does not push it up.
+    variance alone. The front is made of posterior means, so that noise does not push it up. An outcome that is there
+    before the others is learnt at once: the point is open for the models of the others alone.
 
     Args:
         parts: A policy for each outcome, at the start of the experiment.
@@ -39,6 +40,7 @@ class SeveralOutcomes:
 
     def __init__(self, parts: Sequence[MAPBUCB], goals: Sequence[Goal], prior_mean: float = 0.0) -> None:
         self.parts, self.goals = tuple(parts), tuple(goals)
+        self._tickets: list[list[int]] = [[] for _ in parts]  # of what each has learnt
         self.capabilities = self.parts[0].capabilities
         # Those with a direction first, as `LogHypervolumeImprovement` has them.
         self._order = sorted(range(len(goals)), key=lambda j: goals[j].direction is None)
@@ -53,22 +55,28 @@ class SeveralOutcomes:
             part.offer(arms)
 
     def observe(self, *feedback: Feedback) -> None:
-        """New results: one feedback for each outcome, of the same evaluations."""
-        for part, each in zip(self.parts, feedback, strict=True):
-            part.observe(each)
+        """New results: one feedback for each outcome."""
+        for part, tickets, each in zip(self.parts, self._tickets, feedback, strict=True):
+            tickets += each.tickets.tolist()
+            if len(each.tickets):
+                part.observe(each)
 
     def select(self, n: int, pending: Pending) -> Actions:
         """`n` actions, one after the other."""
-        first, open_ = self.parts[0], pending.actions
+        first, open_ = self.parts[0], pending
         for _ in range(n):
-            if len(first.y) + len(open_) < first.design_size:
+            if len(self._known(open_)) < first.design_size:
                 pick = first.space.random(1, first.rng, first.offered)
             else:
                 pick = self._best(open_)
-            open_ = np.concatenate([open_, pick])
-        return open_[len(pending) :]
+            open_ = Pending(np.append(open_.tickets, -1), np.concatenate([open_.actions, pick]))
+        return open_.actions[len(pending) :]
 
-    def _best(self, open_: Actions) -> Actions:
+    def _open(self, j: int, pending: Pending) -> Actions:
+        """The open points of which the j-th outcome is not there."""
+        return pending.actions[~np.isin(pending.tickets, self._tickets[j])]
+
+    def _best(self, open_: Pending) -> Actions:
         space, offered = self.parts[0].space, self.parts[0].offered
         gain = self.gain(open_)
         if self.parts[0].problem.is_finite:
@@ -79,27 +87,27 @@ class SeveralOutcomes:
         near = near[self.parts[0].rng.integers(len(near), size=_NEAR)]
         return space.maximise(gain, self.parts[0].rng, near)  # type: ignore[attr-defined]
 
-    def gain(self, open_: Actions) -> LogHypervolumeImprovement:
+    def gain(self, open_: Pending) -> LogHypervolumeImprovement:
         """The acquisition function, with these points open."""
         Y, kept = self._believed(open_)
         Y = Y[:, : self._n_objectives]
         reference = reference_of(Y, self._least[: self._n_objectives])
         lower, upper = boxes_above(Y[kept], reference)
-        ordered = [self.parts[j] for j in self._order]
-        models = [part._hallucinated(np.concatenate([part.failed, open_])) for part in ordered]
+        ordered = [(self.parts[j], self._open(j, open_)) for j in self._order]
+        models = [part._hallucinated(np.concatenate([part.failed, there])) for part, there in ordered]
         least, most = self._least[self._n_objectives :], self._most[self._n_objectives :]
         return LogHypervolumeImprovement(models, lower, upper, least, most)
 
-    def _known(self, open_: Actions) -> Actions:
-        return np.concatenate([self.parts[0].actions, open_])
+    def _known(self, open_: Pending) -> Actions:
+        return np.concatenate([self.parts[0].actions, self._open(0, open_)])
 
-    def _believed(self, open_: Actions) -> tuple[Float[np.ndarray, "n m"], np.ndarray]:
+    def _believed(self, open_: Pending) -> tuple[Float[np.ndarray, "n m"], np.ndarray]:
         """Posterior means of all outcomes at evaluated and open points, and which of these keep to all limits."""
         X = self.parts[0].space.coordinates(self._known(open_))
         Y = np.column_stack([self.parts[j].posterior.at(X)[0] for j in self._order])
         return Y, np.all((self._least <= Y) & (self._most >= Y), axis=1)
 
-    def _front(self, open_: Actions) -> Float[np.ndarray, "k d"]:
+    def _front(self, open_: Pending) -> Float[np.ndarray, "k d"]:
         """The points of the front; if none keeps to the limits, all points."""
         Y, kept = self._believed(open_)
         known = self._known(open_)
@@ -120,7 +128,7 @@ class SeveralOutcomes:
             raise ValueError(
                 "recommend: expected a single outcome with a direction; pareto() has all points that are best"
             )
-        Y, kept = self._believed(self.parts[0].actions[:0])
+        Y, kept = self._believed(Pending.empty(self.parts[0].problem))
         kept &= allowed
         if not kept.any():
             limits = ", ".join(str(goal) for goal in self.goals if goal.limit is not None)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 from agents.experiment.candidates import Table, as_frame
 from agents.experiment.history import STATUS, has_outcomes, row_named
@@ -43,7 +44,9 @@ class Plate(list[Point]):
 
         Raises:
             FileExistsError: if there is such a file, in which outcomes may have been filled in, and not `overwrite`.
+            ValueError: if the file's name ends otherwise.
         """
+        _refuse_other(path, ".csv")
         return self._written(path, overwrite, lambda to: self.to_frame().to_csv(to, index=False, encoding="utf-8-sig"))
 
     def to_excel(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -51,11 +54,9 @@ class Plate(list[Point]):
 
         Raises:
             ImportError: if openpyxl is not installed (extra `excel`).
-            ValueError: if the file's name ends otherwise.
         """
         optional(*_OPENPYXL)
-        if Path(path).suffix.lower() != ".xlsx":
-            raise ValueError(f"path: expected a name that ends with .xlsx, got {str(path)!r}")
+        _refuse_other(path, ".xlsx")
         return self._written(path, overwrite, lambda to: self.to_frame().to_excel(to, index=False, engine="openpyxl"))
 
     def _written(self, path: str | Path, overwrite: bool, write: Any) -> Path:
@@ -67,6 +68,11 @@ class Plate(list[Point]):
         with written_whole(path) as temporary, temporary.open("wb") as to:
             write(to)
         return path
+
+
+def _refuse_other(path: str | Path, suffix: str) -> None:
+    if Path(path).suffix.lower() != suffix:
+        raise ValueError(f"path: expected a name that ends with {suffix}, got {str(path)!r}")
 
 
 def read_sheet(
@@ -88,7 +94,7 @@ def read_sheet(
     Raises:
         FileNotFoundError: if there is no such file.
         ImportError: if it is one of Excel and openpyxl is not installed.
-        ValueError: if it is another kind of file, or a column is missing or nearly called so.
+        ValueError: if it is another kind of file or none that can be read, or a column is missing or nearly called so.
     """
     where = "point"
     if isinstance(table, (str, Path)):
@@ -120,20 +126,27 @@ def _read(path: Path, words: Collection[str]) -> pd.DataFrame:
 
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return read_csv(path.read_bytes(), str(path), "point", words)
+        frame = read_csv(path.read_bytes(), str(path), "point", words)
+        for name in frame.columns.difference([*words, STATUS]):  # one word makes texts of all numbers of its column
+            numbers = pd.to_numeric(frame[name], errors="coerce")
+            frame[name] = numbers.astype(object).where(numbers.notna(), frame[name])
+        return frame
     if suffix not in _EXCEL:
         raise ValueError(f"point: expected a dict, or a .csv or .xlsx file, got {str(path)!r}; save it as one of these")
     optional(*_OPENPYXL)
     types = dict.fromkeys(words, str)
-    return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=EMPTY, dtype=types)
+    try:
+        return pd.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=EMPTY, dtype=types)
+    except (BadZipFile, KeyError) as error:  # KeyError: an archive of something else
+        raise ValueError(f"point: expected {str(path)!r} to be a file of Excel, got another kind ({error})") from None
 
 
 Row = tuple[int, Point, Mapping[str, Any] | None, Mapping[str, Any]]
 """Number, point, the outcomes that are there, or None if it failed, and their standard errors, by outcome."""
 
 
-def rows_of(frame: pd.DataFrame, names: Sequence[str], sds: Mapping[str, str]) -> Iterator[Row]:
-    """The rows in which an outcome was filled in, or a failure.
+def rows_of(frame: pd.DataFrame, names: Sequence[str], sds: Mapping[str, str], table: str) -> Iterator[Row]:
+    """The rows in which an outcome was filled in, or a failure; messages call it `table`.
 
     Raises:
         ValueError: if a row has outcomes and no point, or its status is none, or stands beside outcomes.
@@ -141,13 +154,16 @@ def rows_of(frame: pd.DataFrame, names: Sequence[str], sds: Mapping[str, str]) -
     import pandas as pd
 
     for i, row in enumerate(frame.to_dict("records")):
-        known = {str(name): plain(value) for name, value in row.items() if not pd.isna(value)}
+        blank = {
+            name for name, value in row.items() if pd.isna(value) or (isinstance(value, str) and not value.strip())
+        }
+        known = {str(name): plain(value) for name, value in row.items() if name not in blank}
         status = known.pop(STATUS, "open")
         point = {name: known.pop(name) for name in names if name in known}
         errors = {name: known.pop(column) for name, column in sds.items() if column in known}
         if not known and status in ("open", "withdrawn"):
             continue
-        with row_named(i, "point"):
+        with row_named(i, table):
             if status not in ("open", "withdrawn", "done", "before", "failed"):
                 raise ValueError(f"{STATUS}: expected 'failed' where nothing came of it, or 'open', got {status!r}")
             if (status == "failed") == bool(known):

@@ -186,6 +186,7 @@ class TestRangesAndLimits:
         found = lab.outlook()
         assert str(found).startswith("Best so far by the model: a ")
         assert ": distance of pH from 5 " in str(found)
+        assert found.low >= 0 <= found.mean - found.gap  # no distance is below 0
         assert sum(lab.stop(0.01).likely.values()) == pytest.approx(1)
         assert len(found.plot().data) == 2
 
@@ -197,6 +198,11 @@ def test_what_is_refused() -> None:
     lab.tell({"a": 0.5, "b": 0.5, "s": "u"}, 1.0)
     with pytest.raises(ValueError, match="outcome: expected at least two outcomes that differ, got 1"):
         lab.stop(1.0)
+    lab.tell({"a": 0.5, "b": 0.25, "s": "u"}, 1.0)
+    with pytest.raises(ValueError, match="outcome: expected at least two outcomes that differ, got 2, all 1"):
+        lab.stop(1.0)
+    with pytest.raises(ValueError, match="outcome: expected 'outcome', got 'yield'"):
+        lab.outlook(outcome="yield")
     with pytest.raises(ValueError, match="level: expected a number between 0 and 1, got 90"):
         lab.outlook(level=90)
     with pytest.raises(ValueError, match="within: expected a finite number > 0, got 0"):
@@ -212,7 +218,9 @@ def test_the_picture_by_plate(monkeypatch: pytest.MonkeyPatch) -> None:
     best, recommended, bound = found.plot().data
     np.testing.assert_array_equal(best.y, lab.results()["yield"].cummax())
     assert recommended.x.tolist() == [8, 12]
-    assert bound.y[-1] - recommended.y[-1] >= 0
+    assert (recommended.y[-1], bound.y[-1]) == (found.mean, found.mean + found.gap)
+    lab.ask(3)
+    assert lab.outlook().gap == found.gap  # of outcomes alone
     monkeypatch.setattr("plotly.graph_objects.Figure._repr_mimebundle_", lambda figure: {"image": len(figure.data)})
     assert found._repr_mimebundle_() == {"image": 3, "text/plain": str(found)}
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)

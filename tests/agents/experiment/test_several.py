@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 
 import agents
-from agents import Experiment
+from agents import Experiment, Pending
 from agents.experiment.goals import Goal, as_goals
 from agents.experiment.hypervolume import LogHypervolumeImprovement, boxes_above, is_dominated, reference_of
 from agents.experiment.several import SeveralOutcomes
@@ -259,7 +259,7 @@ class TestPlay:
         lab = Experiment(RANGES, QUICK, outcome={"yield": "max", "cost": ("min", "<= 30")})
         agent = played(lab, 4)._informed()
         assert isinstance(agent, SeveralOutcomes)
-        lower = agent.gain(agent.parts[0].actions[:0]).lower
+        lower = agent.gain(Pending.empty(agent.parts[0].problem)).lower
         assert lower[:, 1].min() == -30
         assert (lab.pareto()["cost"] <= 30).all()
 
@@ -338,6 +338,31 @@ class TestPlay:
             with pytest.raises(ValueError, match=rf"data, row {row} \(counted from 0\): {message}"):
                 Experiment(RANGES, QUICK, outcome=GOALS, data=data)
 
+    def test_an_outcome_is_learnt_before_the_others_are_there(self) -> None:
+        lab, whole = (Experiment(RANGES, QUICK, outcome=GOALS) for _ in range(2))
+        plate = lab.ask(12)
+        for i, point in enumerate(whole.ask(12)):
+            lab.tell(point, {"yield": 50.0 + i % 5})
+            whole.tell(point, {"yield": 50.0 + i % 5, "cost": 20.0 + i % 3})
+        agent = lab._informed()
+        assert isinstance(agent, SeveralOutcomes)
+        assert [len(agent._open(j, lab._pending([]))) for j in (0, 1)] == [0, 12]
+        assert lab.predict(plate)["yield"].equals(whole.predict(plate)["yield"])
+        assert str(lab.check("yield")) == str(whole.check("yield"))
+        assert "12 outcomes in their order" in lab.plot().layout.title.text
+        with pytest.raises(ValueError, match="expected a single outcome with a direction"):
+            lab.recommend()
+        lab.tell(plate[3], {"yield": 53.5}, correct=True)
+        assert lab.predict(plate)["yield"]["mean"][3] > whole.predict(plate)["yield"]["mean"][3]
+        lab.tell(plate[3], {"yield": 53.0}, correct=True)
+        for i, point in enumerate(plate):
+            lab.tell(point, {"cost": 20.0 + i % 3})
+        assert lab.results().equals(whole.results())
+        assert lab.predict(plate)["cost"].equals(whole.predict(plate)["cost"])
+        lab.tell(point := lab.ask(), {"yield": 1.0})
+        with pytest.raises(ValueError, match=r"told already \(yield 1\); correct=True replaces it"):
+            lab.tell(point, failed=True)
+
     @pytest.mark.parametrize(
         ("told", "error", "message"),
         [
@@ -396,7 +421,10 @@ class TestPictures:
             mean, low, high = beliefs.band(1, 0.9, np.asarray(lab._history.stated(beside).action)[None])[:, 0]
             assert np.interp(x, lines[0].x, a) == pytest.approx(mean, rel=0.02)
             assert low < mean < high
-        assert "through the marked point; all else is held at<br>a 0.2, b 0.2, base" in figure.layout.title.text
+        assert (
+            "through the marked point; all else is held at a 0.2, b 0.2, base KOAc, c 0.6,<br>rate"
+            in figure.layout.title.text
+        )
         matters = next(trace for trace in figure.data if trace.type == "bar")
         assert matters.y[0] == "rate"
         assert set(matters.y) == set(ranges)

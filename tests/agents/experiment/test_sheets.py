@@ -74,14 +74,21 @@ def test_a_wrong_row_tells_nothing(tmp_path: Path) -> None:
     lab = started()
     frame = lab.ask(3).to_frame()
     frame["yield"], frame["cost"] = 1.0, pd.Series([1.0, "?", 3.0], dtype=object)
+    (tmp_path / "week.xlsx").write_text("no workbook")
     for wrong, message in (
-        (frame, "point, row 1 (counted from 0): cost: expected a finite number, got '?'"),
+        (frame, "point, row 1 (counted from 0): cost: expected a finite number, got '?'; an evaluation without"),
+        (
+            written(frame, tmp_path / "week.csv"),
+            "week.csv, row 1 (counted from 0): cost: expected a finite number, got '?'",
+        ),
         (frame.assign(cost=1.0, n=[1, np.nan, 2]), "point, row 1 (counted from 0): n: expected a value, got none"),
         (frame.assign(cost=1.0, status="broke"), "row 0 (counted from 0): status: expected 'failed' where"),
         (frame.assign(cost=1.0, status="failed"), "status: expected an outcome or 'failed', got 'failed' beside"),
         (frame.drop(columns="n"), "point: expected the columns a, b, c, base, n, yield, cost, got none named n among"),
         (frame.drop(columns=["yield", "cost"]), "got none with an outcome among a, b, c, base, n, status"),
         (frame.rename(columns={"cost": "Cost"}), "outcome: expected the name of a column, got 'cost'; did you mean"),
+        (pd.concat([frame[:1]] * 2), "row 1 (counted from 0): expected another point than that of row 0, got {'a':"),
+        (tmp_path / "week.xlsx", "week.xlsx' to be a file of Excel, got another kind (File is not a zip file)"),
         (tmp_path / "week.ods", "point: expected a dict, or a .csv or .xlsx file"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
@@ -101,8 +108,9 @@ def test_no_file_with_outcomes_is_written_over(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(FileExistsError, match=r"in which outcomes may be; overwrite=True replaces it"):
         plate.to_csv(tmp_path / "week.csv")
     plate.to_csv(tmp_path / "week.csv", overwrite=True)
-    with pytest.raises(ValueError, match=r"path: expected a name that ends with .xlsx"):
-        plate.to_excel(tmp_path / "week.xls")
+    for write, suffix in ((plate.to_excel, "xlsx"), (plate.to_csv, "csv")):
+        with pytest.raises(ValueError, match=rf"path: expected a name that ends with .{suffix}, got"):
+            write(tmp_path / "week.xls")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     for call in (lambda: plate.to_excel(tmp_path / "week.xlsx"), lambda: started().tell(tmp_path / "week.xlsx")):
         with pytest.raises(ImportError, match=r'need openpyxl: pip install "gpbandit-envs\[excel\]"'):
@@ -223,6 +231,7 @@ class TestStandardErrors:
         lab, point = started(), {"a": 20, "b": 30, "c": 50, "base": "KOAc", "n": 1}
         for sd, error, message in (
             (0.4, TypeError, "sd: expected a dict with a number for each of yield, cost, got 0.4"),
+            ({"yield": np.nan}, ValueError, "sd of yield: expected a finite number, got nan"),
             ({"yield": 0}, ValueError, "sd: expected a number > 0, got 0.0; leave it out where it is not known"),
             ({"cost": 1}, ValueError, "sd: expected that of an outcome that is told, got 'cost'"),
             ({"Yield": 1}, ValueError, "sd: no outcome 'Yield'"),
@@ -230,6 +239,8 @@ class TestStandardErrors:
             with pytest.raises(error, match=re.escape(message)):
                 lab.tell(point, {"yield": 3}, sd=sd)
         data = [{"x": 0.5, "y": 1.0, "e": 0.1}]
+        with pytest.raises(ValueError, match=r"row 1 .* has been told already \(y 1\); repeats=True allows it twice"):
+            Experiment({"x": (0, 1)}, QUICK, outcome="y", data=data * 2, sd="e")
         with pytest.raises(ValueError, match="sd: expected columns of data, got 'f'"):
             Experiment({"x": (0, 1)}, QUICK, outcome="y", data=data, sd="f")
         with pytest.raises(ValueError, match="sd: 'Random' takes no standard errors; 'MAP-BUCB', the default, does"):
