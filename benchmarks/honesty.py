@@ -7,8 +7,10 @@ more than its gap, the largest upper end less that mean. After each plate from 1
 whether to stop; a stop is *false* if a candidate is better than the recommended one by more than the wish, a share of
 the range of posterior means at evaluated points. Called as
 
-    python -m benchmarks.honesty 12 --kept honesty.csv       # 12 campaigns a family; goes on where the file ends
-    python -m benchmarks.honesty 12 --kept rules.csv --wishes 0.05 0.1 0.2
+    python -m benchmarks.honesty 40 --kept honesty.csv       # 40 campaigns a family; goes on where the file ends
+    python -m benchmarks.honesty 80 --kept rules.csv --wishes 0.05 0.1 0.2
+
+With `--show` what is counted goes onto the page of lab-v1.
 
 Both need the extra `botorch` for its two rows, and scikit-learn. Left out: fully Bayesian models (SAAS), a minute a
 fit; Optuna's process, which is not public; bounds that are told the norm, which no table has; and Ishibashi et al.
@@ -18,6 +20,7 @@ fit; Optuna's process, which is not public; bounds that are told the norm, which
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +36,8 @@ from agents.experiment import outlook
 from benchmarks.statements import AT, FIRST, LEVEL, PLATE, campaigns, keep, limits, plates
 from gpbandit_envs.gp.threads import one_blas_thread
 from leaderboards.play.spec import RunSpec
+from leaderboards.play.suite import suite_folder
+from leaderboards.show.honesty import STATEMENTS
 
 S = ("S1", "S2")
 WIDER = outlook._WIDER  # as it comes
@@ -221,25 +226,65 @@ def stops(spec: RunSpec, wishes: Sequence[float]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def table(found: pd.DataFrame) -> str:
-    """A line a surrogate and number of evaluations; the least rate of a family beside the rates."""
-    lines = ["| surrogate | n | campaigns | S1 | least | S2 | least | width | gap | true |", "|" + "---|" * 10]
+def models(found: pd.DataFrame) -> list[dict[str, Any]]:
+    """A record a model and number of evaluations: counts by family, and medians."""
+    records = []
     for (name, n), rows in found.groupby(["surrogate", "n"], sort=False):
-        cells = [f"{limits(int(rows[s].sum()), len(rows))} | {rows.groupby('family')[s].mean().min():.2f}" for s in S]
-        medians = [f"{rows[column].median():.2f}" for column in ("width", "gap", "true gap")]
-        lines.append(f"| {' | '.join([str(name), str(n), str(len(rows)), *cells, *medians])} |")
-    return "\n".join(lines)
+        of = {str(family): [len(them), *(int(them[s].sum()) for s in S)] for family, them in rows.groupby("family")}
+        width, gap, true = (round(float(rows[column].median()), 4) for column in ("width", "gap", "true gap"))
+        records.append({"model": name, "n": n, "families": of, "width": width, "gap": gap, "true": true})
+    return records
 
 
-def stopped(found: pd.DataFrame) -> str:
-    """A line a rule and wish: how many stopped before the horizon, after how many evaluations, and how falsely."""
-    lines = ["| rule | wish | campaigns | stopped | median n | false of these | regret then |", "|" + "---|" * 7]
+def stopped(found: pd.DataFrame) -> list[dict[str, Any]]:
+    """A record a rule and wish: how many stopped before the horizon, after how many evaluations, and how falsely."""
+    records = []
     for (rule, wish), rows in found.groupby(["rule", "wish"], sort=False):
         done = rows[rows["stopped"].notna()]
-        wrong = limits(int(done["false"].sum()), len(done)) if len(done) else "-"
-        cells = [str(rule), f"{wish:g}", str(len(rows)), str(len(done)), f"{done['stopped'].median():.0f}", wrong]
-        lines.append(f"| {' | '.join(cells)} | {done['regret'].mean():.2f} |")
+        n, regret = (
+            round(float(x), 4) if len(done) else None for x in (done["stopped"].median(), done["regret"].mean())
+        )
+        counts = {"campaigns": len(rows), "stopped": len(done), "false": int(done["false"].sum())}
+        records.append({"rule": rule, "wish": wish, **counts, "n": n, "regret": regret})
+    return records
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """A line a model; the least rate of a family beside the rates."""
+    lines = ["| model | n | S1 | least | S2 | least | width | gap | true |", "|" + "---|" * 9]
+    for each in records:
+        counts = np.array([*each["families"].values()])
+        cells = [
+            f"{limits(int(hits), int(counts[:, 0].sum()))} | {(counts[:, i] / counts[:, 0]).min():.2f}"
+            for i, hits in enumerate(counts.sum(axis=0))
+        ][1:]
+        medians = [f"{each[name]:.2f}" for name in ("width", "gap", "true")]
+        lines.append(f"| {' | '.join([str(each['model']), str(each['n']), *cells, *medians])} |")
     return "\n".join(lines)
+
+
+def table_of_rules(records: list[dict[str, Any]]) -> str:
+    """A line a rule and wish."""
+    lines = ["| rule | wish | campaigns | stopped | median n | false of these | regret then |", "|" + "---|" * 7]
+    for each in records:
+        wrong = limits(each["false"], each["stopped"]) if each["stopped"] else "-"
+        when, then = (
+            "-" if each[name] is None else f"{each[name]:{of}}" for name, of in (("n", ".0f"), ("regret", ".2f"))
+        )
+        cells = [each["rule"], f"{each['wish']:g}", each["campaigns"], each["stopped"], when, wrong, then]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def show(kind: str, records: list[dict[str, Any]]) -> None:
+    """Write the records into the file that the page of the board reads; `kind` is one of its two lists."""
+    path = suite_folder("lab-v1") / STATEMENTS.format("lab-v1")
+    there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    lines = [
+        f' "{name}": [\n' + ",\n".join(f"  {json.dumps(one)}" for one in each) + "\n ]"
+        for name, each in sorted((there | {kind: records}).items())
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -249,12 +294,17 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, default=Path("honesty.csv"))
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--wishes", type=float, nargs="+", help="judge rules at these, in place of surrogates")
+    parser.add_argument("--show", action="store_true", help="put the counts on the page of lab-v1")
     given = parser.parse_args()
     with one_blas_thread():
         for same, spec in campaigns(given.repetitions, "held out", given.seed, given.kept):
             said = statements(spec) if given.wishes is None else stops(spec, given.wishes)
             keep([same | row for row in said], given.kept)
-    print((table if given.wishes is None else stopped)(pd.read_csv(given.kept)))
+    found = pd.read_csv(given.kept)
+    kind, records = ("models", models(found)) if given.wishes is None else ("rules", stopped(found))
+    print(table(records) if kind == "models" else table_of_rules(records))
+    if given.show:
+        show(kind, records)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from leaderboards.show.chart import charts_on, page_json, tasks_view
 from leaderboards.show.charts import metric_chart
 from leaderboards.show.delay_cost import delay_links
 from leaderboards.show.format import NONE, number, span, suite_command
+from leaderboards.show.honesty import honesty
 from leaderboards.show.scores import CRITERIA, ScoreTable, class_scores, several
 from leaderboards.show.shared import Site
 from leaderboards.show.table import Row, TableCell, agent_row, open_ranks, place_cell, score_cell, unfinished_rows
@@ -72,6 +73,7 @@ def overview_page(site: Site, directory: Path | None = None) -> dict[str, Any]:
         "entrants": several(map(site.entrant, summary.agents)),
         "score_tables": tables,
         "answers": _answers(site),
+        "honesty": honesty(summary.suite),
         "unscored": [] if tables else [f"{task}: {why_no_score(summary, task)}" for task in summary.tasks],
         "criteria": [(by, METRICS[by].title) for by in CRITERIA],
         "rankings": [_ranking(site, one) for one in site.classes],

@@ -238,7 +238,7 @@
     const selects = all("select", form);
     form.addEventListener("change", () => {
       const chosen = Object.fromEntries(selects.map((select) => [select.name, select.value]));
-      for (const row of all("tbody > tr", group)) {
+      for (const row of all("tr[data-places]", group)) {
         // Among all, among those told as much, among those that batch as it does, among those that do both.
         const among = (chosen.kernel ? 1 : 0) + (chosen.batching ? 2 : 0);
         const leads = row.dataset.leads === undefined || JSON.parse(row.dataset.leads)[among];

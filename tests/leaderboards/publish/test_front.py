@@ -44,14 +44,9 @@ def test_the_front_page_leads_to_boards_and_files(own: Board, tmp_path: Path) ->
     text = front.read_text()
     assert "36 of 36 runs played, 3 agents, 2 tasks" in text
     assert "GP-UCB, width 2" in text
-    for link in (
-        "board/small/index.html",
-        "board/small/files/scores.csv",
-        "board/small/files/papers.bib",
-        "board/small/files/small.zip",
-    ):
-        assert f'href="{link}"' in text
-        assert (front.parent / link).is_file()
+    for link in ("index.html", "files/scores.csv", "files/papers.bib", "files/small.zip"):
+        assert f'href="board/small/{link}"' in text
+        assert (front.parent / "board" / "small" / link).is_file()
     assert f"SHA-256 of the index: {own.sha256}" in text
     assert "docs/index.html" not in text
     (front.parent / "docs").mkdir()
@@ -89,11 +84,12 @@ def test_a_part_has_its_wholes_name_and_no_pages(own: Board, tmp_path: Path, mon
 
 @pytest.mark.slow
 def test_boards_are_written_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("boxes-v2", "feedback-v1"), ()))
+    monkeypatch.setattr(front_page, "board_parts", lambda: dict.fromkeys(("lab-v1", "feedback-v1"), ()))
     front = build_front(tmp_path, workers=2)
-    for name in ("boxes-v2", "feedback-v1"):
+    for name, is_counted in (("lab-v1", True), ("feedback-v1", False)):
         assert f"SHA-256 of the index: {leaderboards.board(name).sha256}" in front.read_text()
-        assert (tmp_path / "board" / name / "index.html").is_file()
+        page = (tmp_path / "board" / name / "index.html").read_text()
+        assert ("Who is sure with reason?" in page) == is_counted
 
 
 @pytest.mark.slow

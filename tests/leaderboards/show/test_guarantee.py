@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.experiment.outlook import _TRUE
 from gpbandit_envs.channels import as_channel
 from gpbandit_envs.problem import KNOWLEDGE_LEVELS
 from leaderboards.audit.report import AuditReport, audit_reports
@@ -16,13 +17,14 @@ from leaderboards.audit.store import audit_runs
 from leaderboards.play.measures import RANKED_BY
 from leaderboards.play.oracle import MEAN_GAP
 from leaderboards.play.spec import Ref
-from leaderboards.play.suite import parse_suite
+from leaderboards.play.suite import load_suite, parse_suite
 from leaderboards.score.board_scores import BATCHES, LEAST_TASKS, SEQUENTIAL, STATED, batching
 from leaderboards.score.summary import Summary, summarise
 from leaderboards.show import build_page, make_figures
 from leaderboards.show.agent import agent_page
 from leaderboards.show.chart import TaskView
 from leaderboards.show.charts import guarantee_chart
+from leaderboards.show.honesty import honesty
 from leaderboards.show.overview import _card, score_tables
 from leaderboards.show.scores import of_task
 from leaderboards.show.shared import NOT_TOLD, TOLD, Site
@@ -206,6 +208,15 @@ def test_ones_own_agent_is_marked_where_it_played_like_one_of_the_board(tmp_path
     summary = replace(summarise(store), against="core-v2", rivals=frozenset({"Random"}))
     (table,) = score_tables(Site(summary))
     assert [(row.name, row.also, row.own) for row in table.tabs[0].rows] == [("Random", ("Uniform",), True)]
+
+
+def test_the_tab_of_honesty_has_the_rates_that_an_outlook_states() -> None:
+    found = honesty(load_suite("lab-v1"))
+    assert found is not None
+    of = {cells[0].sort: cells for name, cells in found.models if name == "Experiment.outlook"}
+    said = {n: tuple(round(100 * float(cells[i].sort)) for i in (1, 3, 2, 4)) for n, cells in of.items()}
+    assert (said, found.campaigns, found.families) == (_TRUE, (240, 480), 6)
+    assert honesty(None) is honesty(load_suite("quick")) is None
 
 
 def test_a_tab_is_chosen_for_the_whole_page_and_stands_in_the_address(scored: Path, open_page: Open) -> None:
