@@ -140,6 +140,59 @@ def test_settings_are_given_by_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("id", "settings", "words"),
+    [
+        ("MAP-UCB", {"width": 0.0}, "width: expected a finite number > 0"),
+        ("MAP-UCB", {"n_initial": 0}, "n_initial: expected an integer >= 1"),
+        ("MAP-UCB", {"family": "cosine"}, "family: expected 'matern52', 'matern32' or 'se'"),
+        ("MAP-UCB", {"prior": {"nois": {"name": "flat"}}}, "prior: unknown field 'nois'"),
+        ("MAP-UCB", {"prior": {"noise": {"name": "beta"}}}, 'expected "name" to be one of flat, gamma, log_normal'),
+        ("MCMC-UCB", {"samples": 0}, "samples: expected an integer >= 1"),
+        ("A-GP-UCB", {"exponent": 1.0}, r"exponent: expected a number in \(0.5, 1\)"),
+        ("Wang-deFreitas", {"kappa": 2.0}, r"kappa: expected a number in \(0, 1\)"),
+        ("TV-GP-UCB", {"eps": 2.0}, r"eps: expected a rate in \[0, 1\] or None, got 2.0"),
+        ("TV-GP-UCB", {"width": "theory"}, "width: expected"),
+        ("R-GP-UCB", {"block": 0}, "block: expected"),
+        ("R-GP-UCB", {"width": "dmm"}, "width"),
+        ("SW-GP-UCB", {"window": 0}, "window: expected"),
+        ("WGP-UCB", {"eta": 0.0}, r"eta: expected a factor in \(0, 1\], got 0.0"),
+        ("BPE-Delay", {"delay": 3}, "delay: expected a mapping with mean"),
+        ("BPE-Delay", {"delay": {"scale": 3}}, "delay: expected a mapping with mean"),
+        ("BPE-Delay", {"delay": {"mean": -1.0}}, "mean: expected a finite number >= 0"),
+        ("BPE-Delay", {"extension": "long"}, "extension: expected"),
+        ("RGP-UCB", {"corruption": -1.0}, "corruption: expected a finite number >= 0"),
+        ("RGP-UCB", {"enlargement": -1.0}, "enlargement: expected 'theory' or a finite number"),
+        ("RGP-UCB", {"norm_bound": "double"}, "may show a corruption"),
+        ("RGP-PE", {"corruption": float("nan")}, "corruption: expected a finite number >= 0"),
+        ("RGP-PE", {"enlargement": -1.0}, "enlargement: expected 'theory', 'tight' or"),
+        ("RGP-PE", {"psi": 0.0}, "psi: expected a number in"),
+        ("RGP-PE", {"eta": 0.5}, "eta: expected a finite number >= 1"),
+        ("RGP-PE", {"width": "amm"}, "width: expected one of 'theory'"),
+        ("VA-PE", {"lam": 1.0}, "lam: expected None with noise='by_arm'"),
+        ("VA-MVR", {"lam": 1.0}, "lam: expected None with noise='by_arm'"),
+        ("MVR", {"noise": "loud"}, "noise: expected 'common' or 'by_arm'"),
+        ("EC-GP-UCB", {"misspecification": -0.1}, "misspecification: expected a finite number >= 0"),
+        ("EC-GP-UCB", {"misspecification": float("nan")}, "misspecification: expected a finite number >= 0"),
+        ("EC-GP-UCB", {"norm_bound": "double"}, "norm_bound: expected a number"),
+        ("EC-GP-UCB", {"width": "dmm"}, "width: expected one of"),
+        ("BBKB", {"norm_bound": "triple"}, "norm_bound: expected a number, 'double' or None, got 'triple'"),
+        ("BBKB", {"norm_bound": {"first": 1.0}}, "norm_bound: expected a mapping such as"),
+        ("BBKB", {"norm_bound": {"double": -1.0}}, "norm_bound: expected a finite number > 0 or None, got -1.0"),
+        ("BBKB", {"initial": [1, 2]}, "initial: expected {'arms' or 'points'"),
+        (
+            "BBKB",
+            {"initial": {"arms": [0]}},
+            r"initial: expected the keys 'arms' \(on a box 'points'\) and 'rewards', got",
+        ),
+        ("BBKB", {"initial": {"arms": [0], "rewards": []}}, "initial: rewards: expected one for each of 1 arms"),
+    ],
+)
+def test_wrong_settings_are_named(id: str, settings: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        agents.make(id, **settings)
+
+
+@pytest.mark.parametrize(
     ("id", "setting"),
     [
         ("MVR", "n_start"),

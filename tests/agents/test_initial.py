@@ -198,19 +198,6 @@ def test_in_the_harness_the_data_cost_no_regret_and_help() -> None:
     assert regret[300] < 0.5 * regret[0]
 
 
-@pytest.mark.parametrize(
-    ("initial", "error", "words"),
-    [
-        ([1, 2], TypeError, "initial: expected {'arms' or 'points'"),
-        ({"arms": [0]}, ValueError, r"initial: expected the keys 'arms' \(on a box 'points'\) and 'rewards', got"),
-        ({"arms": [0], "rewards": []}, ValueError, "initial: rewards: expected one for each of 1 arms"),
-    ],
-)
-def test_bad_data_are_named(initial: object, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
-        agents.make("BBKB", initial=initial)
-
-
 def test_data_of_other_arms_are_named() -> None:
     with pytest.raises(ValueError, match="initial: expected data of the problem's 600 arms, got arm 600 among them"):
         agents.make("BBKB", initial={"arms": [600], "rewards": [0.0]}).reset(PROBLEM, np.random.default_rng(0))

@@ -251,20 +251,6 @@ def test_the_tail_and_not_the_paper_s_extension_covers_a_delay() -> None:
     assert poisson.sf(beyond, 50) < allowed < 10 * allowed < poisson.sf(within, 50)
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "words"),
-    [
-        ({"delay": 3}, "delay: expected a mapping with mean"),
-        ({"delay": {"scale": 3}}, "delay: expected a mapping with mean"),
-        ({"delay": {"mean": -1.0}}, "mean: expected a finite number >= 0"),
-        ({"extension": "long"}, "extension: expected"),
-    ],
-)
-def test_bad_settings_of_bpe_delay_are_named(kwargs: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        agents.make("BPE-Delay", **kwargs)
-
-
 @pytest.mark.parametrize(("problem", "mean"), PROBLEMS)
 @pytest.mark.parametrize(("m", "widened"), [(4, True), (10, False), (0, True)])
 def test_gp_ucb_sdf(problem: Problem, mean: np.ndarray, m: int, widened: bool) -> None:

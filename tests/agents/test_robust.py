@@ -165,27 +165,6 @@ def test_an_epoch_whose_evaluations_fail_is_played_again() -> None:
     np.testing.assert_array_equal(agent.select(60, Pending.empty(problem)), first)
 
 
-@pytest.mark.parametrize(
-    ("id", "kwargs", "text"),
-    [
-        ("RGP-UCB", {"corruption": -1.0}, "corruption: expected a finite number >= 0"),
-        ("RGP-UCB", {"enlargement": -1.0}, "enlargement: expected 'theory' or a finite number"),
-        ("RGP-UCB", {"norm_bound": "double"}, "may show a corruption"),
-        ("RGP-PE", {"corruption": float("nan")}, "corruption: expected a finite number >= 0"),
-        ("RGP-PE", {"enlargement": -1.0}, "enlargement: expected 'theory', 'tight' or"),
-        ("RGP-PE", {"psi": 0.0}, "psi: expected a number in"),
-        ("RGP-PE", {"eta": 0.5}, "eta: expected a finite number >= 1"),
-        ("RGP-PE", {"width": "amm"}, "width: expected one of 'theory'"),
-        ("VA-PE", {"lam": 1.0}, "lam: expected None with noise='by_arm'"),
-        ("VA-MVR", {"lam": 1.0}, "lam: expected None with noise='by_arm'"),
-        ("MVR", {"noise": "loud"}, "noise: expected 'common' or 'by_arm'"),
-    ],
-)
-def test_wrong_arguments(id: str, kwargs: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        agents.make(id, **kwargs)
-
-
 # ---- noise that differs by arm ----
 
 
@@ -312,20 +291,6 @@ def test_its_band_is_that_of_its_width_and_of_its_paper() -> None:
     tuned = begun(problem, "EC-GP-UCB", misspecification=EPS, width=1.0)
     assert tuned.band_guarantee().kind == "tuned"
     assert tuned.band_guarantee().theorem == ""
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "text"),
-    [
-        ({"misspecification": -0.1}, "misspecification: expected a finite number >= 0"),
-        ({"misspecification": float("nan")}, "misspecification: expected a finite number >= 0"),
-        ({"norm_bound": "double"}, "norm_bound: expected a number"),
-        ({"width": "dmm"}, "width: expected one of"),
-    ],
-)
-def test_wrong_allowances(kwargs: dict[str, object], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        agents.make("EC-GP-UCB", **kwargs)
 
 
 # ---- iRGP-UCB: its arms, the property of its random width, and its regret bound ----

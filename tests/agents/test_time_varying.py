@@ -222,22 +222,6 @@ def test_almost_no_drift_is_played_as_none_by_the_other_engine() -> None:
     assert play(agents.make("SW-GP-UCB", width=2.0, window=89), STILL)[0] == plain
 
 
-@pytest.mark.parametrize(
-    ("id", "kwargs", "words"),
-    [
-        ("TV-GP-UCB", {"eps": 2.0}, r"eps: expected a rate in \[0, 1\] or None, got 2.0"),
-        ("TV-GP-UCB", {"width": "theory"}, "width: expected"),
-        ("R-GP-UCB", {"block": 0}, "block: expected"),
-        ("R-GP-UCB", {"width": "dmm"}, "width"),
-        ("SW-GP-UCB", {"window": 0}, "window: expected"),
-        ("WGP-UCB", {"eta": 0.0}, r"eta: expected a factor in \(0, 1\], got 0.0"),
-    ],
-)
-def test_wrong_arguments(id: str, kwargs: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        agents.make(id, **kwargs)
-
-
 def test_a_width_that_depends_on_the_pulls_is_refused() -> None:
     with pytest.raises(ValueError, match="width: expected one that does not depend on the pulls"):
         agents.make("TV-GP-UCB", width=InformationGain())

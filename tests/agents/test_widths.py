@@ -313,19 +313,6 @@ def test_noise_free_feedback_is_no_obstacle() -> None:
     assert 16.0 <= agent.diagnostics()["norm_bound"] <= 32.0
 
 
-@pytest.mark.parametrize(
-    ("norm_bound", "words"),
-    [
-        ("triple", "expected a number, 'double' or None, got 'triple'"),
-        ({"first": 1.0}, "expected a mapping such as"),
-        ({"double": -1.0}, "expected a finite number > 0 or None, got -1.0"),
-    ],
-)
-def test_bad_settings_are_named(norm_bound: object, words: str) -> None:
-    with pytest.raises(ValueError, match=f"norm_bound: {words}"):
-        agents.make("BBKB", norm_bound=norm_bound)
-
-
 def test_policies_that_cannot_double_say_so() -> None:
     for id, settings in (("BPE", {}), ("ASYNC-TS", {"width": "theory"})):
         with pytest.raises(ValueError, match="norm_bound: this policy cannot double a guess"):

@@ -420,24 +420,6 @@ def test_random_search_draws_uniformly_and_recommends_the_best_average() -> None
     assert agent.predict(LINE) is None
 
 
-@pytest.mark.parametrize(
-    ("id", "arguments", "words"),
-    [
-        ("MAP-UCB", {"width": 0.0}, "width: expected a finite number > 0"),
-        ("MAP-UCB", {"n_initial": 0}, "n_initial: expected an integer >= 1"),
-        ("MAP-UCB", {"family": "cosine"}, "family: expected 'matern52', 'matern32' or 'se'"),
-        ("MAP-UCB", {"prior": {"nois": {"name": "flat"}}}, "prior: unknown field 'nois'"),
-        ("MAP-UCB", {"prior": {"noise": {"name": "beta"}}}, 'expected "name" to be one of flat, gamma, log_normal'),
-        ("MCMC-UCB", {"samples": 0}, "samples: expected an integer >= 1"),
-        ("A-GP-UCB", {"exponent": 1.0}, r"exponent: expected a number in \(0.5, 1\)"),
-        ("Wang-deFreitas", {"kappa": 2.0}, r"kappa: expected a number in \(0, 1\)"),
-    ],
-)
-def test_bad_arguments_are_named(id: str, arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        agents.make(id, **arguments)
-
-
 def test_priors_have_a_json_form() -> None:
     spec = {"lengthscale": {"name": "log_normal", "location": -1.0, "scale": 0.3}, "noise_bounds": [1e-4, 1e-2]}
     held = agents.make("MAP-UCB", prior=spec, n_initial=4)
