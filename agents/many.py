@@ -24,7 +24,7 @@ from agents.core.batch_rules import BatchOfArms, SequentialRule
 from agents.core.many_beliefs import ManyBeliefs, Room, Streams
 from agents.core.protocol import Agent, Pending
 from agents.core.registry import make
-from gpbandit_envs.arguments import as_word
+from gpbandit_envs.arguments import as_word, shown
 from gpbandit_envs.arrays import Array, Device
 from gpbandit_envs.gp.many import CovarianceRows, bytes_of
 from gpbandit_envs.problem import Problem
@@ -56,11 +56,14 @@ class VectorAgent(ABC):
         self.told: Array | bool = False
         self.keeps = True
         self._rows: CovarianceRows | None = None
+        self._rngs: Sequence[np.random.Generator] = ()
+        self._arms: Array | None = None
 
     def reset(self, problem: Problem, rngs: Sequence[np.random.Generator]) -> None:
         """Forget everything and prepare one repetition for each generator.
 
         Raises:
+            TypeError: if `rngs` are no generators.
             ValueError: if the problem does not state what the policy needs or a horizon, is a box, offers only some of
                 its arms, changes with time or comes with existing data.
         """
@@ -68,7 +71,9 @@ class VectorAgent(ABC):
             raise ValueError(f"problem: expected finite arms, all of them offered, got {problem.name}, {why}")
         if problem.horizon is None:
             raise ValueError(f"problem: expected one that states a horizon, got {problem.name}")
-        self.problem, self._rngs, self.n_pulls = problem, list(rngs), 0
+        if not isinstance(rngs, Sequence) or not all(isinstance(rng, np.random.Generator) for rng in rngs):
+            raise TypeError(f"rngs: expected a list of generators, one a repetition, got {shown(rngs)}")
+        self.problem, self._rngs, self._arms, self.n_pulls = problem, list(rngs), None, 0
         self._none = Pending.empty(problem)
         self._begin(problem.horizon)
 
@@ -89,22 +94,32 @@ class VectorAgent(ABC):
         """Prepare the repetitions of `self._rngs` on `self.problem`."""
 
     def select(self) -> Array:
-        """The arm that each repetition evaluates next, shape (R,), on the device."""
-        self._arms = self._choose()
-        return self._arms
+        """The arm that each repetition evaluates next, shape (R,), on the device; raises before `reset`."""
+        if not self._rngs:
+            raise ValueError("select: expected reset(problem, rngs) before it, with a generator for each repetition")
+        self._arms = arms = self._choose()
+        return arms
 
     @abstractmethod
     def _choose(self) -> Array: ...
 
     def observe(self, rewards: Array) -> None:
-        """Take in the rewards of the arms last selected, shape (R,), an array of the device."""
-        self.n_pulls += 1
-        self._learn(self._arms, rewards)
+        """Take in the rewards of the arms last selected, shape (R,), an array of the device.
+
+        Raises:
+            ValueError: if they are of another shape or not all finite, or nothing was selected since the last ones.
+        """
+        arms, self._arms = self._arms, None
+        if arms is None:
+            raise ValueError("observe: expected select() before it, once for each")
+        if getattr(rewards, "shape", None) != arms.shape or not bool(self.xp.all(self.xp.isfinite(rewards))):
+            raise ValueError(f"rewards: expected an array of {len(self._rngs)} finite numbers, got {shown(rewards)}")
+        self.follow(arms, rewards)
 
     def follow(self, arms: Array, rewards: Array) -> None:
-        """Take in the rewards of arms that somebody else selected, shape (R,)."""
-        self._arms = arms
-        self.observe(rewards)
+        """Take in the rewards of arms that somebody selected, shape (R,), which are not looked at."""
+        self.n_pulls += 1
+        self._learn(arms, rewards)
 
     @abstractmethod
     def _learn(self, arms: Array, rewards: Array) -> None: ...

@@ -68,7 +68,7 @@ def engine(device: Device, X: np.ndarray, means: Array, noise: Array, id: str = 
     many.reset(problem, [np.random.default_rng(r) for r in range(R)])
     for t in range(T):
         chosen.append(many.select())
-        many.observe(at(means, chosen[-1]) + noise[:, t])
+        many.follow(chosen[-1], at(means, chosen[-1]) + noise[:, t])
     return xp.stack(chosen, axis=1)
 
 

@@ -92,7 +92,9 @@ def _passed_on(problem: Problem, make: Callable[[], Agent]) -> list[str]:
             raise AgentCheckError(f"resume: restored after {stop} evaluations, play differs on {problem.name}")
     if not np.array_equal(reference, _play(make, problem, _Disturbance(permute=True))):
         raise AgentCheckError(f"order: feedback permuted within a delivery changes play on {problem.name}")
-    _play(make, problem, _Disturbance(fail_every=5))
+    advice = "feedback.succeeded() has the actions and rewards of the others"
+    with _raises_nothing(f"failures: on {problem.name}, where an evaluation failed", advice):
+        _play(make, problem, _Disturbance(fail_every=5))
     if make().capabilities.batch == "fixed":
         _check_batch(make, problem)
     if problem.name in (_SEVERAL, _BOX):
@@ -160,16 +162,21 @@ def _check_seeds(make: Callable[[], Agent], problem: Problem) -> np.ndarray:
 
 def _check_needs(make: Callable[[], Agent], problem: Problem) -> None:
     needs = make().capabilities.needs
-    try:
+    stated = f"{', '.join(sorted(needs))} alone, as its needs are" if needs else "none of " + ", ".join(_STATED)
+    advice = "Capabilities(needs=...) names what a policy reads, and decides with which others it is ranked"
+    with _raises_nothing(f"needs: on {problem.name}, where the problem states {stated}", advice):
         _play(make, problem, _Disturbance(unstated=frozenset(_STATED) - needs))
+
+
+@contextmanager
+def _raises_nothing(where: str, advice: str) -> Iterator[None]:
+    """Say of an error of the agent where it came, and what to do."""
+    try:
+        yield
     except AgentCheckError:
         raise
     except Exception as error:
-        stated = f"{', '.join(sorted(needs))} alone, as its needs are" if needs else "none of " + ", ".join(_STATED)
-        raise AgentCheckError(
-            f"needs: on {problem.name}, where the problem states {stated}, it raised {type(error).__name__}: {error}; "
-            "Capabilities(needs=...) names what a policy reads, and decides with which others it is ranked"
-        ) from error
+        raise AgentCheckError(f"{where}, it raised {type(error).__name__}: {error}; {advice}") from error
 
 
 def _check_offers(make: Callable[[], Agent], problem: Problem, reference: np.ndarray) -> None:

@@ -219,15 +219,31 @@ def turns(
         rng: Draws the delays; by default always the same ones.
 
     Raises:
-        ValueError: if there is no such channel, or neither `horizon` nor the problem says how many evaluations.
+        TypeError: if `agent` is no agent.
+        ValueError: if there is no such channel, or the agent cannot act with it, or neither `horizon` nor the problem
+            says how many evaluations.
     """
+    if not isinstance(agent, Player):
+        raise TypeError(f"agent: expected an agent after `reset`, got {shown(agent)}")
     given = problem.horizon if horizon is None else horizon
     if given is None:
         raise ValueError("horizon: expected a number of evaluations, since the problem states none")
-    T = as_count("horizon", given)
+    T, given_channel = as_count("horizon", given), as_channel(channel, "channel")
+    if why := unfit_for(given_channel, agent.capabilities):
+        raise ValueError(f"channel: {why}")
     rng = np.random.default_rng(0) if rng is None else rng
     most = T if agent.capabilities.batch == "adaptive" else 1
-    return Turns(agent, problem, as_channel(channel, "channel").queue(rng, most), T)
+    return Turns(agent, problem, given_channel.queue(rng, most), T)
+
+
+def unfit_for(channel: Channel, capabilities: Capabilities) -> str | None:
+    """Why an agent cannot play with a channel; None if it can."""
+    if channel.is_immediate or channel.name == "on_request":
+        return None
+    if channel.name == "batch":
+        size, sequential = channel.text.partition(":")[2], capabilities.batch == "sequential"
+        return f"the agent is sequential and feedback comes in batches of {size}" if sequential else None
+    return None if capabilities.delayed else f"the agent cannot act under delayed feedback ({channel.text})"
 
 
 # ---- what an agent answers, held to the protocol: for the harness, and for `check_agent` ----

@@ -374,7 +374,7 @@ class _SideBySide:
                 else:
                     on_host = device.get(arms)
                     rewards = device.put(noise.reward(host[np.arange(n), on_host], on_host, variates[:, t]))
-                vector.observe(rewards)
+                vector.follow(arms, rewards)
                 informed = informed | vector.told
                 if records:
                     ends.append(device.get(informed & vector.told))

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 
 from agents import Agent, Capabilities
 from agents.core.protocol import PROBLEM_FIELDS, Need
-from agents.core.turns import AgentError
+from agents.core.turns import AgentError, unfit_for
 from gpbandit_envs.arguments import LARGEST, moderate, shown
 from gpbandit_envs.channels import Channel, as_channel
 from gpbandit_envs.problem import Problem
@@ -245,16 +245,6 @@ def words_of(channel: Channel) -> str:
         "poisson": f"Poisson delay of mean {number}",
         "pareto": f"Pareto delay of shape and scale {number.replace(',', ' and ')}",
     }[channel.name]
-
-
-def unfit_for(channel: Channel, capabilities: Capabilities) -> str | None:
-    """Why an agent cannot play with a channel; None if it can."""
-    if channel.is_immediate or channel.name == "on_request":
-        return None
-    if channel.name == "batch":
-        sequential = capabilities.batch == "sequential"
-        return f"the agent is sequential and feedback comes in {words_of(channel)}" if sequential else None
-    return None if capabilities.delayed else f"the agent cannot act under delayed feedback ({channel.text})"
 
 
 def stated_with(channel: Channel, problem: Problem) -> Problem:

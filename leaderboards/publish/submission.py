@@ -297,9 +297,10 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
     ]
     if suite.part_of:
         lines += [f"Its runs go to the board {suite.part_of}, where the agent is ranked on these tasks alone."]
-    ids, source = " ".join(f"--agent {agent.id}" for agent in submitted), source_of(suite)
-    lines += ["", f"{runs} runs with gpbandit-envs {__version__}, played {'by:' if source else 'from Python.'}", ""]
-    lines += ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if source else []
+    ids, source = " ".join(f"--agent {agent.id}" for agent in submitted if not agent.kwargs), source_of(suite)
+    how = "by:" if source and ids else "from Python."
+    lines += ["", f"{runs} runs with gpbandit-envs {__version__}, played {how}", ""]
+    lines += ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if how == "by:" else []
     for agent in submitted:
         if agent.kwargs:
             lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]

@@ -63,8 +63,9 @@ class Reliability:
     @property
     def advice(self) -> str:
         """How many repetitions the order needs, in words."""
-        needs = f"{math.ceil(self.needed):,} repetitions would" if math.isfinite(self.needed) else "no number would"
-        return f"{needs} make it {ENOUGH:g}, {self.repetitions} were played"
+        n = math.ceil(self.needed) if math.isfinite(self.needed) else 0
+        needs = f"{n:,} repetition{'s' * (n > 1)}" if n else "no number"
+        return f"{needs} would make it {ENOUGH:g}, {self.repetitions} were played"
 
     def lines(self, tasks: Sequence[str] = ()) -> list[str]:
         """The same in words; with the names of tasks also by task."""
@@ -116,7 +117,9 @@ def reliability(
     apart = apart if apart.any() else ~np.eye(len(kinds), dtype=bool)
     carried = [_spearman(own, ranks[others].mean(axis=0)) for own, others in zip(ranks, apart) if others.any()]
     there = np.array([float(c) for c in carried if np.isfinite(c)])
-    transfer = mean_interval(there) if len(there) else Interval(np.nan, np.nan, np.nan, 0)
+    # Of two tasks it is one number twice.
+    known_mean = Interval(float(there.mean()) if len(there) else np.nan, np.nan, np.nan, len(there))
+    transfer = mean_interval(there) if len(there) > 2 else known_mean
     return Reliability(of, n, half, R, _clipped(mean_interval(R[known])), needed, _clipped(transfer), beyond)
 
 

@@ -333,6 +333,15 @@ def test_what_it_reads_is_what_it_says_it_needs() -> None:
             assert self.problem.kernel is not None
             return super().select(n, pending)
 
+    class Sums(Spread):
+        def observe(self, feedback: Feedback) -> None:
+            np.asarray_chkfinite(feedback.rewards)
+            super().observe(feedback)
+
+    words = r"failures: on twelve arms, where an evaluation failed, it raised ValueError: .*; feedback.succeeded\(\)"
+    with pytest.raises(AgentCheckError, match=words):
+        agents.check_agent(Sums, show=None)
+
     class Says(Reads):
         capabilities = Capabilities(frozenset({"finite"}), batch="fixed", delayed=True, needs=frozenset({"kernel"}))
 

@@ -173,6 +173,20 @@ class TestRefusals:
         with pytest.raises(ValueError, match="precision: expected"):
             make_vec("GP-UCB", precision="half")
 
+    def test_of_what_is_told(self) -> None:
+        many = make_vec("GP-UCB", width=2.0)
+        with pytest.raises(ValueError, match="select: expected reset"):
+            many.select()
+        with pytest.raises(TypeError, match="rngs: expected a list of generators, one a repetition, got 3"):
+            many.reset(PROBLEM, 3)  # type: ignore[arg-type]
+        many.reset(PROBLEM, rngs())
+        for wrong in (np.array([0.5, np.nan]), np.zeros(1), 0.5, [0.1, 0.2]):
+            many.select()
+            with pytest.raises(ValueError, match="rewards: expected an array of 2 finite numbers, got"):
+                many.observe(wrong)
+        with pytest.raises(ValueError, match="observe: expected select"):
+            many.observe(np.zeros(2))
+
     @pytest.mark.wrong_arguments
     def test_of_a_device(self) -> None:
         with pytest.raises(ValueError, match=r"device: expected 'torch:cuda', 'torch', .*, got 'nonesuch'"):

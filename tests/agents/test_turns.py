@@ -130,6 +130,10 @@ def test_an_agent_that_selects_nothing_although_nothing_is_open() -> None:
         agents.turns(agent, replace(ARMS, horizon=None))
     with pytest.raises(ValueError, match="channel: expected 'on_request'"):
         agents.turns(agent, ARMS, "sometimes")
+    with pytest.raises(ValueError, match=r"channel: the agent cannot act under delayed feedback \(delay:3\)"):
+        agents.turns(agents.make("GP-UCB"), ARMS, "delay:3")
+    with pytest.raises(TypeError, match="agent: expected an agent after `reset`, got 'GP-UCB'"):
+        agents.turns("GP-UCB", ARMS)  # type: ignore[arg-type]
 
 
 # ---- policies that are told what a step offers, against textbook forms and their plain forms ----

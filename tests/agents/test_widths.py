@@ -150,12 +150,6 @@ def test_a_scaled_width_depends_on_the_pulls_if_what_it_scales_does(id: str) -> 
         agents.make(id, width=widths.Scaled(widths.InformationGain(), 0.5), **settings)
 
 
-@pytest.mark.parametrize("eps", [0.0, 1.0, 2.0, "a"])
-def test_the_accuracy_of_a_dictionary_is_checked_at_once(eps: object) -> None:
-    with pytest.raises((ValueError, TypeError), match="eps: expected a number in"):
-        agents.make("BKB", width={"name": "theory", "eps": eps})
-
-
 @pytest.mark.parametrize("number", [2, 2.0, np.int64(2), np.float32(2), Fraction(2)], ids=repr)
 def test_any_real_number_is_a_width(number: object) -> None:
     assert widths.as_width(number, {}) == widths.Constant(2.0)

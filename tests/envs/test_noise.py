@@ -347,20 +347,6 @@ def test_gymnasium_finds_nothing_wrong(case: Case) -> None:
     assert one == other
 
 
-def test_a_box_is_refused() -> None:
-    with pytest.raises(ValueError, match="corruption: expected None on a box"):
-        gym.make("GPBandit/Branin-v0", corruption={"name": "flip", "budget": 1.0})
-    with pytest.raises(ValueError, match=r"misspecification\['sup'\]: expected finite arms"):
-        gym.make("GPBandit/RKHS-v0", n_arms=None, misspecification={"sup": 0.1})
-
-
-def test_a_mean_that_changes_is_refused() -> None:
-    with pytest.raises(ValueError, match="corruption: expected None where the mean function changes"):
-        gym.make("GPBandit/TVGPSample-v0", corruption={"name": "flip", "budget": 1.0})
-    with pytest.raises(ValueError, match=r"misspecification\['sup'\]: expected a mean function that stays as it is"):
-        gym.make("GPBandit/TVGPSample-v0", misspecification={"sup": 0.1})
-
-
 @pytest.mark.parametrize("id", ["RKHSContext", "SleepingArms"])
 def test_arms_that_are_offered_are_attacked_like_all(id: str) -> None:
     env: Any = gym.make(f"GPBandit/{id}-v0", corruption={"name": "flip", "budget": 1.0}).unwrapped
@@ -420,8 +406,20 @@ def test_the_norm_of_the_function_near_by_is_certified() -> None:
             "expected an environment whose functions the stated prior describes, got one of knowledge 'misspecified'",
         ),
         ("Branin", {"grid": 5, "misspecification": {"sup": 0.1}}, "knowledge 'learned'"),
+        (
+            "RKHS",
+            {"n_arms": None, "misspecification": {"sup": 0.1}},
+            r"misspecification\['sup'\]: expected finite arms",
+        ),
+        ("TVGPSample", {"misspecification": {"sup": 0.1}}, r"'sup'\]: expected a mean function that stays as it is"),
+        ("Branin", {"corruption": {"name": "flip", "budget": 1.0}}, "corruption: expected None on a box"),
+        (
+            "TVGPSample",
+            {"corruption": {"name": "flip", "budget": 1.0}},
+            "expected None where the mean function changes",
+        ),
     ],
 )
-def test_wrong_distances(id: str, kwargs: dict[str, Any], text: str) -> None:
+def test_wrong_distances_and_what_takes_no_corruption(id: str, kwargs: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         gym.make(f"GPBandit/{id}-v0", **kwargs)

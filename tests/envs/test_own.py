@@ -354,26 +354,24 @@ def test_wrong_functions(name: str, error: type[Exception], message: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("bounds", "error", "message"),
-    [
-        ((0, 1), TypeError, r"expected a pair for each coordinate, got \(0, 1\); for one, write \[\(0, 1\)\]"),
-        ([(1, 0), (0, 1)], ValueError, r"bounds\[0\]: expected finite numbers low < high, got \(1, 0\)"),
-        ({"a": (0, 1), "b": (0, np.inf)}, ValueError, r"bounds\['b'\]: expected finite numbers low < high"),
-        ([(0, 1, 2)], TypeError, r"bounds\[0\]: expected a pair \(low, high\) of numbers, .* got \(0, 1, 2\)"),
-        ([], ValueError, "bounds: expected at least one pair"),
-        ([(0, 1), (-1e300, 1e300)], ValueError, r"bounds\[1\]: expected numbers up to 1e\+50 in size, got"),
-        ("ab", TypeError, "bounds: expected a pair"),
-        (3, TypeError, "bounds: expected a pair"),
-    ],
-)
-def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        from_function(bowl, bounds)
-
-
-@pytest.mark.parametrize(
     ("options", "error", "message"),
     [
+        (
+            {"bounds": (0, 1)},
+            TypeError,
+            r"expected a pair for each coordinate, got \(0, 1\); for one, write \[\(0, 1\)\]",
+        ),
+        ({"bounds": [(1, 0), (0, 1)]}, ValueError, r"bounds\[0\]: expected finite numbers low < high, got \(1, 0\)"),
+        ({"bounds": {"a": (0, 1), "b": (0, np.inf)}}, ValueError, r"bounds\['b'\]: expected finite numbers low < high"),
+        (
+            {"bounds": [(0, 1, 2)]},
+            TypeError,
+            r"bounds\[0\]: expected a pair \(low, high\) of numbers, .* got \(0, 1, 2\)",
+        ),
+        ({"bounds": []}, ValueError, "bounds: expected at least one pair"),
+        ({"bounds": [(0, 1), (-1e300, 1e300)]}, ValueError, r"bounds\[1\]: expected numbers up to 1e\+50 in size, got"),
+        ({"bounds": "ab"}, TypeError, "bounds: expected a pair"),
+        ({"bounds": 3}, TypeError, "bounds: expected a pair"),
         ({"optimum": -100.0}, ValueError, r"got -100.0, and f is -9.0 at the middle; give minimise=True if"),
         ({"optimum": -1, "minimise": True}, ValueError, r"got -1.0, and f is -9.0 at the middle$"),
         ({"optimum": math.inf}, ValueError, "optimum: expected a finite number or None, got inf"),
@@ -388,7 +386,7 @@ def test_wrong_bounds(bounds: Any, error: type[Exception], message: str) -> None
 )
 def test_wrong_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        from_function(bowl, BOUNDS, **options)
+        from_function(bowl, **{"bounds": BOUNDS, **options})
 
 
 def test_what_is_no_function() -> None:

@@ -187,32 +187,28 @@ def test_a_box_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arms", "rewards", "words"),
+    ("data", "words"),
     [
-        ([], [], "arms: expected at least one index"),
-        ([0.5], [1.0], "arms: expected at least one index"),
-        ([-1], [1.0], "arms: expected at least one index"),
-        ([0, 1], [1.0], "rewards: expected one for each of 2 arms"),
-        ([0, 1], [1.0, float("nan")], r"rewards: expected finite numbers of at most 1e\+50 in size, got nan"),
+        ({"arms": [], "rewards": []}, "arms: expected at least one index"),
+        ({"arms": [0.5], "rewards": [1.0]}, "arms: expected at least one index"),
+        ({"arms": [-1], "rewards": [1.0]}, "arms: expected at least one index"),
+        ({"arms": [0, 1], "rewards": [1.0]}, "rewards: expected one for each of 2 arms"),
+        (
+            {"arms": [0, 1], "rewards": [1.0, float("nan")]},
+            r"rewards: expected finite numbers of at most 1e\+50 in size, got nan",
+        ),
+        (
+            {"points": [0.1, 0.2], "rewards": [0.0]},
+            r"points: expected points of the unit cube, shape \(n, d\), got shape \(2,\)",
+        ),
+        ({"points": [[0.1, 1.2]], "rewards": [0.0]}, "points: expected points of the unit cube"),
+        ({"points": [[0.1, float("nan")]], "rewards": [0.0]}, "points: expected points of the unit cube"),
+        ({"points": [[0.1, 0.2], [0.3, 0.4]], "rewards": [0.0]}, "rewards: expected one for each of 2 points"),
     ],
 )
-def test_what_does_not_fit_together_is_named(arms: list[int], rewards: list[float], words: str) -> None:
+def test_what_does_not_fit_together_is_named(data: dict[str, list[Any]], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        InitialData(arms=np.array(arms), rewards=np.array(rewards))
-
-
-@pytest.mark.parametrize(
-    ("points", "words"),
-    [
-        ([0.1, 0.2], r"points: expected points of the unit cube, shape \(n, d\), got shape \(2,\)"),
-        ([[0.1, 1.2]], "points: expected points of the unit cube"),
-        ([[0.1, float("nan")]], "points: expected points of the unit cube"),
-        ([[0.1, 0.2], [0.3, 0.4]], "rewards: expected one for each of 2 points"),
-    ],
-)
-def test_points_that_do_not_fit_are_named(points: list[list[float]], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        InitialData(points=np.array(points), rewards=np.zeros(1))
+        InitialData(**{name: np.array(values) for name, values in data.items()})
 
 
 def test_arms_or_points() -> None:

@@ -560,6 +560,8 @@ class TestFiles:
     def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
         with pytest.raises(IsADirectoryError, match=r"expected a file written by Experiment.save, got a folder"):
             Experiment.load(tmp_path)
+        with pytest.raises(ValueError, match=re.escape(f"path: expected a file, got the folder {str(tmp_path)!r}")):
+            Experiment(RANGES).save(tmp_path)
 
     def test_settings_without_a_json_form_are_named(self, tmp_path: Path) -> None:
         lab = Experiment(TABLE, ("EpsGreedy", {"c": np.float64(3)}))
@@ -687,11 +689,6 @@ def test_what_is_not_used_is_said_once_however_many_outcomes_there_are() -> None
     with pytest.warns(UserWarning, match="noise_std: 'MAP-BUCB' learns from the outcomes alone") as said:
         Experiment(RANGES, outcome={"yield": "max", "cost": "min"}, noise_std=0.1)
     assert len(said) == 1
-
-
-def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"path: expected a file, got the folder {str(tmp_path)!r}")):
-        Experiment(RANGES).save(tmp_path)
 
 
 class TestFilesOfOthers:

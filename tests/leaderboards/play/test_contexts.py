@@ -14,12 +14,13 @@ import pytest
 import leaderboards
 from agents import Actions, Capabilities, Pending
 from agents.baselines.uniform import Uniform
+from agents.core.turns import unfit_for
 from gpbandit_envs.channels import IMMEDIATE, as_channel
 from gpbandit_envs.delays import Delay, PoissonLaw
 from gpbandit_envs.problem import Problem
 from gpbandit_envs.wrappers import BatchFeedback, DelayedFeedback
 from leaderboards.audit.run_audit import audit_run
-from leaderboards.play.protocol_checks import stated_with, unfit_for, words_of
+from leaderboards.play.protocol_checks import stated_with, words_of
 from leaderboards.play.run import run_spec
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.score.summary import summarise

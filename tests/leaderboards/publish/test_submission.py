@@ -154,6 +154,7 @@ def test_settings_are_in_the_text(own: Board, tmp_path: Path) -> None:
     make_submission(tmp_path / "res", tmp_path / "sent")
     text = (tmp_path / "sent" / "PULL_REQUEST.md").read_text()
     assert "`mine` is `('EpsGreedy', {'epsilon': 0.3})`, played from Python" in text
+    assert "gpbandit run" not in text
 
 
 def test_done_runs_are_packed_and_others_named(here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -322,6 +322,7 @@ def test_an_order_carries_over_within_a_family_or_beyond() -> None:
     within = told(strata[:10], families[:10])
     assert within.transfer.estimate > 0.95
     assert within.beyond == "the other environments"
+    assert not told(strata[:2]).transfer.is_known  # one number, twice
     alone = told(strata[:1])
     assert np.isnan(alone.transfer.estimate)
     assert len(alone.lines(["x"])) == 2
