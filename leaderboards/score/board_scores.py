@@ -19,6 +19,7 @@ after them by inference regret. The score of an agent depends on no other agent.
 | S | mean score of each agent on each task, shape `(E, k)` |
 | narrow | on these tasks: other repetitions of them would have given other scores |
 | wide | on tasks like these: other tasks would have |
+| F | different functions of these tasks: those that differ in feedback or noise alone have the same, and count as one |
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class BoardScores:
         wins: Mean share of tasks won against each other policy, shape `(k,)`, see `wins`; NaN without another policy.
         unplaced: Agents that are not among these, by why not, in words.
         each: The scores on the blocks of each task, shape `(n, k)`.
+        functions: The same for each of F functions, whose mean over them is that over tasks.
         families: Id of the environment of each task.
         reference: What uniform sampling is called; None if it has not played.
     """
@@ -79,6 +81,7 @@ class BoardScores:
     wins: Float[np.ndarray, " k"]
     unplaced: Mapping[str, tuple[str, ...]]
     each: Sequence[Float[np.ndarray, "_n k"]]
+    functions: Sequence[Float[np.ndarray, "_n k"]]
     families: Sequence[str]
     reference: str | None
 
@@ -108,13 +111,13 @@ class BoardScores:
 
     @property
     def strata(self) -> Sequence[Float[np.ndarray, "_n k"]]:
-        """What the ranking rests on: the scores on the blocks of each task, shape `(n, k)`, or `S` alone."""
-        return _rests_on(self.S, self.each)
+        """What the ranking rests on: the scores on the blocks of each function, shape `(n, k)`, or their means."""
+        return _rests_on(self.functions)
 
     @property
     def is_wide(self) -> bool:
-        """Whether places are on tasks like these, of E >= `LEAST_TASKS` tasks."""
-        return len(self.S) >= LEAST_TASKS
+        """Whether places are on tasks like these, of F >= `LEAST_TASKS` functions."""
+        return len(self.functions) >= LEAST_TASKS
 
     @functools.cached_property
     def ordered(self) -> tuple[str, ...]:
@@ -199,10 +202,24 @@ def task_scores(summary: Summary, task: str, by: str) -> TaskScores | None:
     return (agents, blocks, S) if np.isfinite(S).all() else None
 
 
-def _rests_on(
-    S: Float[np.ndarray, "E k"], each: Sequence[Float[np.ndarray, "_n k"]]
+def _rests_on(functions: Sequence[Float[np.ndarray, "_n k"]]) -> list[Float[np.ndarray, "_n k"]]:
+    return [np.array([Y.mean(axis=0) for Y in functions])] if len(functions) >= LEAST_TASKS else list(functions)
+
+
+def _by_function(
+    each: list[Float[np.ndarray, "_n k"]], functions: Sequence[tuple[str, tuple[Block, ...]]]
 ) -> list[Float[np.ndarray, "_n k"]]:
-    return [S] if len(S) >= LEAST_TASKS else list(each)
+    """Scores of tasks of one function, in the same repetitions, as one stratum: they share functions and noise.
+
+    How much of a stratum's deviation from the mean counts grows with its tasks, so that each task weighs alike.
+    """
+    groups: dict[tuple[str, tuple[Block, ...]], list[Float[np.ndarray, "_n k"]]] = {}
+    for Y, function in zip(each, functions):
+        groups.setdefault(function, []).append(Y)
+    if len(groups) == len(each):
+        return each
+    mean, share = np.mean([Y.mean(axis=0) for Y in each], axis=0), len(groups) / len(each)
+    return [mean + share * np.sum([Y - mean for Y in group], axis=0) for group in groups.values()]
 
 
 def points(x: float) -> str:
@@ -250,6 +267,8 @@ def board_scores(
         return None
     each = [Y[:, [names.index(name) for name in agents]] for names, _, Y in scored.values()]
     S = np.array([Y.mean(axis=0) for Y in each])
+    drawn = [(summary.tasks[task].env.drawn, blocks) for task, (_, blocks, _) in scored.items()]
+    functions = _by_function(each, drawn)
     own = {name for name in agents if {name, *known.get(name, ())} & set(summary.own)}
     return BoardScores(
         by,
@@ -259,12 +278,13 @@ def board_scores(
         {name: known[name] for name in agents if name in known},
         S,
         own,
-        tuple(map(at_most_100, stratified_means(each))),
-        tuple(map(at_most_100, mean_intervals(S.T))),
-        pooled_ranking([-Y for Y in _rests_on(S, each)], agents, own),
+        tuple(map(at_most_100, stratified_means(functions))),
+        tuple(map(at_most_100, mean_intervals(np.array([Y.mean(axis=0) for Y in functions]).T))),
+        pooled_ranking([-Y for Y in _rests_on(functions)], agents, own),
         wins(S, [summary.agents[name].id for name in agents]),
         _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),
         each,
+        functions,
         [summary.tasks[task].env.id for task in scored],
         summary.reference(next(iter(scored))),
     )

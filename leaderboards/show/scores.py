@@ -255,7 +255,8 @@ def _filtered_places(
 
 
 def _notes(scores: BoardScores) -> list[str]:
-    what = f"{len(scores.tasks)} environment{'' if len(scores.tasks) == 1 else 's'}"
+    n, of = len(scores.tasks), len(scores.functions)
+    what = f"{n} environment{'s' * (n > 1)}{f' of {of} functions' if of < n else ''}"
     places = f"places on these {what} alone, since fewer than {LEAST_TASKS} say little of others"
     if not scores.ranking.is_told:
         places = "too few repetitions for places"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import agents
-from benchmarks.rehearsal import FORMS, draws, rehearsals, rehearsed, statements, table
+from benchmarks.rehearsal import draws, rehearsed, statements
 
 X = np.linspace(0.0, 1.0, 41)
 F = np.sin(5 * X)
@@ -41,15 +41,6 @@ def test_a_rehearsal_on_the_function_itself_is_the_campaign_that_follows() -> No
         for point in lab.ask(4):
             lab.tell(point, float(np.sin(5 * point["x"])))
     assert gap == pytest.approx(F.max() - np.sin(5 * lab.recommend()["x"]))
-
-
-def test_every_form_is_rehearsed_and_has_a_line() -> None:
-    rows = rehearsals(told(10), 3, 1, seed=0)
-    assert [row["form"] for row in rows] == [*FORMS] * 3
-    assert min(row["gap"] for row in rows) >= 0
-    same = {"half": "tuning", "family": "sine", "task": "sine", "repetition": 0, "true gap": 0.0}
-    lines = table(pd.DataFrame([same | row for row in rows])).splitlines()[2:]
-    assert [line.split(" | ")[1:4] for line in lines] == [[by, form, "1"] for by in ("sine", "all") for form in FORMS]
 
 
 def test_a_truth_from_the_rehearsals_own_distribution_is_fair_in_four_of_five() -> None:

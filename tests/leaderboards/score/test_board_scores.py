@@ -17,7 +17,15 @@ from leaderboards.play.oracle import MEAN_GAP, Oracle
 from leaderboards.play.run import instance_env
 from leaderboards.play.spec import Ref, RunSpec
 from leaderboards.publish.boards import board
-from leaderboards.score.board_scores import LEAST_TASKS, BoardScores, alike, board_scores, run_scores, wins
+from leaderboards.score.board_scores import (
+    LEAST_TASKS,
+    BoardScores,
+    _by_function,
+    alike,
+    board_scores,
+    run_scores,
+    wins,
+)
 from leaderboards.score.frames import overall_ranking
 from leaderboards.score.metrics import best_so_far
 from leaderboards.score.rankings import task_ranking
@@ -202,6 +210,15 @@ def test_few_tasks_place_agents_on_these_tasks_alone(core: Summary, monkeypatch:
     for mine, wide in zip(whole.narrow, whole.wide):
         assert mine.estimate == pytest.approx(wide.estimate)
         assert mine.high - mine.low < wide.high - wide.low
+
+
+def test_tasks_of_one_function_count_as_one() -> None:
+    Y, Z = np.random.default_rng(0).random((2, 10, 3))
+    f, g = ("f", ()), ("g", ())
+    np.testing.assert_allclose(_by_function([Y, Y], [f, f])[0], Y)
+    joined = _by_function([Y, Z, Y], [f, g, f])
+    assert len(joined) == 2
+    np.testing.assert_allclose(np.mean(joined, axis=(0, 1)), np.mean([Y, Z, Y], axis=(0, 1)))
 
 
 def test_rows_that_played_alike_are_one_row(core: Summary) -> None:
