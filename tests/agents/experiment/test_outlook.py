@@ -46,7 +46,7 @@ def test_the_interval_and_the_gap_are_those_of_the_mixture(agent: Any) -> None:
     lab = played(agent=agent, n=12)
     found = lab.outlook(level=0.8)
     parts = lab._beliefs().models[0].posterior.parts  # type: ignore[union-attr]
-    assert len(parts) == (4 if agent is MIXED else 12)
+    assert len(parts) == (4 if agent is MIXED else 24)
     assert lab.candidates is not None
     arms = lab.candidates.arms
     means, sds = np.array([part.at(arms)[0] for part in parts]), np.array([part.at(arms)[1] ** 0.5 for part in parts])
@@ -67,7 +67,7 @@ def test_the_interval_and_the_gap_are_those_of_the_mixture(agent: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "rates"), [(9, None), (10, (0.82, 0.86, 24)), (35, (0.82, 0.86, 24)), (36, (0.85, 0.88, 48))]
+    ("n", "rates"), [(9, None), (10, (0.83, 0.86, 24)), (35, (0.83, 0.86, 24)), (36, (0.87, 0.87, 48))]
 )
 def test_how_often_such_statements_were_true_is_what_the_guide_measured(
     lab: Experiment, n: int, rates: tuple[float, float, int] | None
@@ -94,8 +94,8 @@ def test_what_is_said(lab: Experiment) -> None:
         f"Best so far by the model: a {found.recommended['a']}, b 2, s v: yield {found.mean:.1f}, between "
         f"{found.low:.1f} and {found.high:.1f} (90%).",
         f"Nothing among the candidates is better by more than {found.gap:.1f} (90%).",
-        "After 24 experiments at 90% the first kind of statement was true in 82%, the second in 86% of 240 campaigns "
-        "on six kinds of tables, each on its worst kind in 60% and 57%.",
+        "After 24 experiments at 90% the first kind of statement was true in 83%, the second in 86% of 240 campaigns "
+        "on six kinds of tables, each on its worst kind in 65% and 57%.",
     ]
     assert found.low < truth(found.recommended) < found.high
     assert max(map(truth, TABLE.to_dict("records"))) <= found.mean + found.gap  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_what_is_said(lab: Experiment) -> None:
     assert (yes.gap, yes.within, no.stop) == (found.gap, found.gap + 0.1, False)
     assert str(yes).startswith("Yes: nothing among the candidates is better than a ")
     assert str(yes).endswith(
-        "Asked for a fifth of the range at 90%, such statements stopped 198 campaigns on tables, 18 of them too early."
+        "Asked for a fifth of the range at 90%, such statements stopped 203 campaigns on tables, 16 of them too early."
     )
     assert str(no).startswith("Not yet: something better by up to ")
     assert str(no).split("near ")[1].startswith(", ".join(f"{name} {value}" for name, value in no.likely.items()))
