@@ -109,11 +109,12 @@ class VectorAgent(ABC):
         Raises:
             ValueError: if they are of another shape or not all finite, or nothing was selected since the last ones.
         """
-        arms, self._arms = self._arms, None
+        arms = self._arms
         if arms is None:
             raise ValueError("observe: expected select() before it, once for each")
         if getattr(rewards, "shape", None) != arms.shape or not bool(self.xp.all(self.xp.isfinite(rewards))):
             raise ValueError(f"rewards: expected an array of {len(self._rngs)} finite numbers, got {shown(rewards)}")
+        self._arms = None
         self.follow(arms, rewards)
 
     def follow(self, arms: Array, rewards: Array) -> None:

@@ -180,10 +180,11 @@ class TestRefusals:
         with pytest.raises(TypeError, match="rngs: expected a list of generators, one a repetition, got 3"):
             many.reset(PROBLEM, 3)  # type: ignore[arg-type]
         many.reset(PROBLEM, rngs())
+        many.select()
         for wrong in (np.array([0.5, np.nan]), np.zeros(1), 0.5, [0.1, 0.2]):
-            many.select()
             with pytest.raises(ValueError, match="rewards: expected an array of 2 finite numbers, got"):
                 many.observe(wrong)
+        many.observe(np.zeros(2))
         with pytest.raises(ValueError, match="observe: expected select"):
             many.observe(np.zeros(2))
 
