@@ -59,7 +59,7 @@ def draws(lab: agents.Experiment, n: int, rng: np.random.Generator) -> Iterator[
     the prior, and the posterior mean of what the outcomes differ from it.
     """
     assert lab.candidates is not None
-    Z, done = lab.candidates.arms, [each for each in lab._history.all if each.outcomes is not None]
+    Z, done = lab.candidates.arms, lab._history.done
     rows = np.array([int(each.action) for each in done])
     y = np.array([lab._history.reward(each, lab.goals[0]) for each in done])
     posterior = lab._beliefs().models[0].posterior

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
 import agents
 from agents.experiment import outlook
@@ -28,6 +27,7 @@ from gpbandit_envs.problem import Problem
 from leaderboards.play.build import build_env
 from leaderboards.play.spec import RunSpec, env_seed
 from leaderboards.play.suite import EnvironmentEntry, load_suite
+from leaderboards.score.statistics import proportion
 
 AT, PLATE, LEVEL = (24, 48), 8, 0.9
 FIRST = 16  # evaluations, before which nobody asks whether to stop
@@ -86,9 +86,8 @@ def campaign(spec: RunSpec, factors: Sequence[float]) -> list[dict[str, float]]:
 
 def limits(hits: int, n: int) -> str:
     """A share with its 95 % limits of Clopper and Pearson."""
-    low = beta.ppf(0.025, hits, n - hits + 1) if hits else 0.0
-    high = beta.ppf(0.975, hits + 1, n - hits) if hits < n else 1.0
-    return f"{hits / n:.2f} ({low:.2f} to {high:.2f})"
+    share = proportion(hits, n)
+    return f"{share.estimate:.2f} ({share.low:.2f} to {share.high:.2f})"
 
 
 def table(found: pd.DataFrame) -> str:

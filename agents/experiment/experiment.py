@@ -407,7 +407,7 @@ class Experiment:
                 `status` says that there will be none. A warning names columns that are left out. What was told
                 already, and is the same, is no news. If a row is wrong, nothing is told.
             outcome: What came of it, a finite number; of several outcomes a dict with a number for each. Where some are
-                measured later, those that are there: the point stays open until the last one is told.
+                measured later, those that are there, which are learnt; the point stays open until the last one is told.
             failed: Whether the evaluation gave no outcome; `outcome` is then left out.
             sd: Standard error of the outcome, > 0, where it is known, of several a dict; in place of the learnt noise.
             correct: Whether this takes the place of what was told of the point before. The policy learns all anew.
@@ -461,7 +461,7 @@ class Experiment:
         if self._history.corrected or (worst != self._worst and {*failed} - {i for i, _ in told}):
             # What it knows counts as another number now, which no policy can be told: it begins again.
             agent = self._begun(again=True)
-            learnt = [(i, tuple(each.told)) for i, each in enumerate(own) if each.told]
+            learnt = [(i, tuple(each.outcomes)) for i, each in enumerate(own) if each.outcomes]
             told = sorted([*learnt, *((i, self.outcomes) for i in failed)])
         else:
             agent = copy.deepcopy(self._agent, {id(problem): problem for problem in self._problems})
@@ -472,7 +472,7 @@ class Experiment:
 
     def _worst_told(self) -> Outcomes | None:
         """What failures count as: the worst of every outcome so far; None if that is not wanted, or there is none."""
-        done = [each.outcomes for each in self._history.all if each.outcomes is not None]
+        done = [each.outcomes for each in self._history.done]
         if self.on_failure != "worst" or not done:
             return None
         return {
@@ -537,7 +537,7 @@ class Experiment:
             if agent.capabilities.contexts:
                 agent.offer(np.flatnonzero(left))
         if isinstance(agent, SeveralOutcomes):
-            told, done = agent.parts[0].actions, [each for each in self._history.all if each.outcomes is not None]
+            told, done = agent.parts[0].actions, self._history.done
             allowed = [bool(self._history.same(x, done)) and not self._history.same(x, failed) for x in told]
             action = agent.recommend(np.array(allowed, bool))
         else:
@@ -550,8 +550,7 @@ class Experiment:
 
     def _best_evaluated(self, agent: Agent, failed: Sequence[Evaluation]) -> Action:
         """The action of best mean, without a model of best reward, among those with an outcome that never failed."""
-        done = [each for each in self._history.all if each.outcomes is not None]
-        known = [each for each in done if not self._history.same(each.action, failed)]
+        known = [each for each in self._history.done if not self._history.same(each.action, failed)]
         if not known:
             raise ValueError("recommend: expected a point with an outcome that has not failed, got none yet")
         actions = np.array([each.action for each in known])
@@ -834,9 +833,7 @@ class Experiment:
             "kernel": None if self._problem.kernel is None else self._problem.kernel.to_spec(),
             "noise_std": self._problem.noise_std,
             "prior_mean": self.prior_mean,
-            "data": [
-                {**each.point, **(each.outcomes or {}), **self._history.errors(each)} for each in self._history.before
-            ],
+            "data": [{**each.point, **each.outcomes, **self._history.errors(each)} for each in self._history.before],
         }
         if self._sds != as_columns(None, self.outcomes):
             setup["sd"] = self._sds

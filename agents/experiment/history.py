@@ -50,26 +50,25 @@ class Evaluation:
         point: What was, or is to be, tried.
         action: It as policies see it: the number of a candidate, or a point of the unit cube.
         status: `"open"` until told.
-        outcomes: What came of it, by the names of the outcomes, each in its unit; None unless `"done"`.
+        outcomes: What came of it, by the names of the outcomes, each in its unit: all of them of one that is `"done"`,
+            of one that is open those that are there before the others.
         asked: Whether the policy proposed it; False for one that was told without having been asked.
         counts_as: For a failed one, the outcomes that the policy was given in place of none, if any.
-        told: The outcomes that were told; while others are awaited not all of them.
         sds: Standard errors of the outcomes, of those of which they are known.
     """
 
     point: Point
     action: Action
     status: Status = "open"
-    outcomes: Outcomes | None = None
+    outcomes: Outcomes = field(default_factory=dict)
     asked: bool = True
     counts_as: Outcomes | None = None
-    told: Outcomes = field(default_factory=dict)
     sds: Outcomes = field(default_factory=dict)
 
     @property
-    def numbers(self) -> Outcomes | None:
-        """What the policy learns of it: the outcomes that were told, or what it counts as; None for nothing."""
-        return self.told or self.counts_as
+    def numbers(self) -> Outcomes:
+        """What the policy learns of it: the outcomes that were told, or what it counts as."""
+        return self.outcomes or self.counts_as or {}
 
 
 def as_outcome(name: str, value: Any, otherwise: str = "") -> float:
@@ -190,10 +189,9 @@ def outcomes_in(
 
 def _says(evaluation: Evaluation, outcomes: Outcomes | None, sds: Mapping[str, Any]) -> bool:
     """Whether these outcomes, or None for a failure, have been told of an evaluation, up to the digits of a file."""
-    known = evaluation.numbers or {}
     if outcomes is None:
         return evaluation.status == "failed"
-    there = [(known, outcomes), (evaluation.sds, sds)]
+    there = [(evaluation.outcomes, outcomes), (evaluation.sds, sds)]
     return all(name in old and isclose(old[name], y, rel_tol=SAME) for old, new in there for name, y in new.items())
 
 
@@ -249,6 +247,11 @@ class History:
         return [*self.before, *self.own]
 
     @property
+    def done(self) -> list[Evaluation]:
+        """Those of which all outcomes are there."""
+        return [each for each in self.all if each.status == "done"]
+
+    @property
     def open(self) -> list[Evaluation]:
         """Those that have been asked and not told, oldest first."""
         return [each for each in self.own if each.status == "open"]
@@ -269,7 +272,7 @@ class History:
             with row_named(i, table):
                 new = self.stated(point)
                 self._refuse_repeat(new)
-            new.told, new.outcomes, new.status, new.sds = outcomes, outcomes, "done", sds
+            new.outcomes, new.status, new.sds = outcomes, "done", sds
             self.before.append(new)
             self._meet(new)
         return failed
@@ -307,7 +310,7 @@ class History:
             return
         found = self._find(new)
         if found is not None:
-            early = {n: y for n, y in self.own[found].told.items() if failed or outcomes.get(n, y) != y}
+            early = {n: y for n, y in self.own[found].outcomes.items() if failed or outcomes.get(n, y) != y}
             if early:
                 was = ", ".join(f"{name} {y:g}" for name, y in early.items())
                 raise ValueError(f"point: {new.point!r} has been told already ({was}); correct=True replaces it")
@@ -336,7 +339,7 @@ class History:
                 row = next((taken[place] for place, _ in known if place in taken), None)
                 if row is not None and not self._repeats:
                     raise ValueError(f"expected another point than that of row {row}, got {new.point!r}")
-                again = correct and any(each.status != "open" or each.told for _, each in known)
+                again = correct and any(each.status != "open" or each.outcomes for _, each in known)
                 self.tell(point, came, came is None, again, sds or None)
                 told = self.met(new.action, "done", "failed", "open")
                 taken |= {place: i for place, each in told if _says(each, came, sds)}
@@ -379,19 +382,19 @@ class History:
                 self.own.append(new)
                 self._meet(new)
             each, news = self.own[number], {*self._names} if outcomes is None else {*outcomes}
-            before = {*self._names} if each.status == "failed" else {*each.told}
-            each.told = {} if outcomes is None else {**each.told, **outcomes}
+            before = {*self._names} if each.status == "failed" else {*each.outcomes}
+            each.outcomes = {} if outcomes is None else {**each.outcomes, **outcomes}
             if each.status == "failed" or before & news:  # what the policy may have learnt is no longer so
                 waiting = {name for place, names in self.untold if place == number for name in names}
                 self.corrected = self.corrected or bool(before - waiting)
                 self.untold = [pair for pair in self.untold if pair[0] != number]
-                news = {*each.told} or news
+                news = {*each.outcomes} or news
             self.untold.append((number, tuple(name for name in self._names if name in news)))
             kept: dict[str, float] = {name: sd for name, sd in each.sds.items() if name not in (outcomes or each.sds)}
             each.sds = {**kept, **(as_sds(self._names, event["sd"], outcomes or ()) if "sd" in event else {})}
-            each.outcomes, each.status = None, "failed" if outcomes is None else "open"
-            if len(each.told) == len(self._names):  # else others are awaited
-                each.outcomes, each.status = each.told, "done"
+            each.status = "failed" if outcomes is None else "open"
+            if len(each.outcomes) == len(self._names):  # else others are awaited
+                each.status = "done"
         self.events.append(event)
 
     # Points and evaluations.
@@ -430,7 +433,9 @@ class History:
     def _told(self, new: Evaluation) -> int:
         """The number of the evaluation of a point of which something was told, to be corrected."""
         found = [
-            pair for pair in self.met(new.action, "open", "done", "failed") if pair[1].status != "open" or pair[1].told
+            (place, each)
+            for place, each in self.met(new.action, "open", "done", "failed")
+            if each.status != "open" or each.outcomes
         ]
         before = [place for place, each in found if place < len(self.before)]
         if before:
@@ -463,9 +468,7 @@ class History:
         if told:
             place, each = told[0]
             way = "correct=True replaces it, " if place >= len(self.before) else ""
-            was = "failed"
-            if each.outcomes is not None:
-                was = ", ".join(f"{name} {value:g}" for name, value in each.outcomes.items())
+            was = ", ".join(f"{name} {value:g}" for name, value in each.outcomes.items()) or "failed"
             raise ValueError(
                 f"point: {new.point!r} has been told already ({was}); {way}repeats=True allows it twice, as with "
                 "replicates"
@@ -475,8 +478,7 @@ class History:
 
     def reward(self, evaluation: Evaluation, goal: Goal) -> float:
         """What the policy learns of an evaluation: larger is better, 0 is to be expected, NaN is nothing."""
-        number = (evaluation.numbers or {}).get(goal.name, np.nan)
-        return goal.sign * (goal.measure(number) - self.expected(goal))
+        return goal.sign * (goal.measure(evaluation.numbers.get(goal.name, np.nan)) - self.expected(goal))
 
     def in_units(self, rewards: np.ndarray, goal: Goal) -> np.ndarray:
         """Rewards in the unit of the outcome, or distances from its target."""
@@ -509,8 +511,7 @@ class History:
             groups.setdefault(number, []).append(pair)
         out: list[tuple[Point, Outcomes, int]] = []
         for group in groups.values():
-            all_ = [each.outcomes for _, each in group if each.outcomes is not None]
-            means = {name: float(np.mean([outcomes[name] for outcomes in all_])) for name in self._names}
+            means = {name: float(np.mean([each.outcomes[name] for _, each in group])) for name in self._names}
             out.append((dict(group[0][1].point), means, group[0][0]))
         return out
 
@@ -548,8 +549,8 @@ class History:
 
     def best_so_far(self) -> dict[str, Float[np.ndarray, " n"]]:
         """Of each outcome with a direction, what `best` would have said after each evaluation that has outcomes."""
-        done = [each for each in self.all if each.outcomes is not None]
-        Y = np.array([[each.outcomes[name] for name in self._names] for each in done if each.outcomes is not None])
+        done = self.done
+        Y = np.array([[each.outcomes[name] for name in self._names] for each in done])
         sums, counts = np.zeros((len(done), len(self.goals))), np.zeros((len(done), 1))
         best = np.full((len(done), len(self.goals)), np.nan)
         for i, point in enumerate(self.points(done)):
@@ -570,7 +571,9 @@ class History:
         nothing = dict.fromkeys(self._names)
         there = [self.sds[name] for name in self._names if any(name in each.sds for each, _ in rows)]
         columns = [*self._choices.names, *self._names, *there, STATUS]
-        found = [{**each.point, **nothing, **each.told, **self.errors(each), STATUS: status} for each, status in rows]
+        found = [
+            {**each.point, **nothing, **each.outcomes, **self.errors(each), STATUS: status} for each, status in rows
+        ]
         return pd.DataFrame(found, columns=columns)
 
     def errors(self, evaluation: Evaluation) -> dict[str, float]:

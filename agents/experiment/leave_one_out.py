@@ -163,7 +163,7 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, choices: Regio
     import pandas as pd
 
     learned, posterior = _posterior_of(agent, id)
-    known = [(i, each) for i, each in enumerate(history.all) if goal.name in (each.numbers or {})]
+    known = [(i, each) for i, each in enumerate(history.all) if goal.name in each.numbers]
     if not known:
         raise ValueError("check: expected at least one outcome, got none yet")
     X = learned.space.coordinates(np.array([each.action for _, each in known]))
@@ -171,7 +171,7 @@ def check_of(agent: Agent, id: str, history: History, goal: Goal, choices: Regio
     groups = np.array(history.points([each for _, each in known]))
     lam = np.array([each.sds.get(goal.name, sqrt(posterior.lam)) ** 2 for _, each in known])
     mean, variance = leave_one_out(posterior.kernel, X, y, lam, posterior.prior_mean, groups)
-    told = [goal.measure(each.told.get(goal.name, np.nan)) for _, each in known]
+    told = [goal.measure(each.outcomes.get(goal.name, np.nan)) for _, each in known]
     columns = {"outcome": told, "mean": history.in_units(mean, goal), "sd": np.sqrt(variance)}
     coordinates = choices.parameters.coordinates
     done = np.isfinite(told)

@@ -214,17 +214,15 @@ class Beliefs:
         lent: MAPBUCB | None = None,
     ) -> None:
         self.history, self.choices, self.problems = history, choices, problems
-        self.known = [each for each in evaluations or history.all if each.numbers is not None]
+        self.known = [each for each in evaluations or history.all if each.numbers]
         self.seed, self.models = [seed, len(self.known)], []
         name = "points" if isinstance(choices, Region) else "arms"
         for goal, problem in zip(history.goals, problems, strict=True):
-            told = [each for each in self.known if goal.name in (each.numbers or {})]
-            y, actions = (
-                np.array([history.reward(each, goal) for each in told]),
-                np.array([each.action for each in told]),
-            )
+            told = [each for each in self.known if goal.name in each.numbers]
+            y = np.array([history.reward(each, goal) for each in told])
+            actions = np.array([each.action for each in told])
             if len(np.unique(y)) < 2 and (goal.direction is not None or len(y) == 0):
-                same = f", all {told[0].numbers[goal.name]:g}" if len(y) > 1 else ""  # type: ignore[index]
+                same = f", all {told[0].numbers[goal.name]:g}" if len(y) > 1 else ""
                 raise ValueError(f"{goal.name}: expected at least two outcomes that differ, got {len(y)}{same}")
             model = lent
             if model is None:
@@ -249,7 +247,7 @@ class Beliefs:
     def best(self, j: int) -> Evaluation:
         """The evaluation of best mean in an outcome among those whose means keep to all limits; raises if none does."""
         Y = [model.posterior.at(self.X)[0] for model in self.models]
-        kept = np.array([each.outcomes is not None for each in self.known])
+        kept = np.array([each.status == "done" for each in self.known])
         for mean, (least, most) in zip(Y, self.ends, strict=True):
             kept &= (least <= mean) & (mean <= most)
         if not kept.any():
@@ -360,7 +358,7 @@ def look(beliefs: Beliefs, j: int, level: float, point: Evaluation, note: str = 
     history, goal, x = beliefs.history, beliefs.history.goals[j], beliefs.coordinates([point])
     mean, limits = float(beliefs.models[j].posterior.at(x)[0][0]), limits_of(beliefs.history.goals)
     expected, low, high = beliefs.band(j, level, x)[:, 0].tolist()
-    n = sum(goal.name in each.told for each in beliefs.known)
+    n = sum(goal.name in each.outcomes for each in beliefs.known)
     failed = sum(each.status == "failed" for each in history.all)
     said = [note]
     if n < FEWEST:

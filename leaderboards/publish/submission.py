@@ -298,9 +298,11 @@ def _text(directory: Path, name: str, suite: Suite, submitted: Iterable[Submitte
     if suite.part_of:
         lines += [f"Its runs go to the board {suite.part_of}, where the agent is ranked on these tasks alone."]
     ids, source = " ".join(f"--agent {agent.id}" for agent in submitted if not agent.kwargs), source_of(suite)
-    how = "by:" if source and ids else "from Python."
-    lines += ["", f"{runs} runs with gpbandit-envs {__version__}, played {how}", ""]
-    lines += ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if how == "by:" else []
+    command = (
+        ["```sh", f"gpbandit run {shlex.quote(source)} {ids} --against board", "```", ""] if source and ids else []
+    )
+    how = "by:" if command else "from Python."
+    lines += ["", f"{runs} runs with gpbandit-envs {__version__}, played {how}", "", *command]
     for agent in submitted:
         if agent.kwargs:
             lines += [f"`{agent.label}` is `{(agent.id, dict(agent.kwargs))!r}`, played from Python (`run_suite`).", ""]

@@ -202,23 +202,29 @@ def task_scores(summary: Summary, task: str, by: str) -> TaskScores | None:
     return (agents, blocks, S) if np.isfinite(S).all() else None
 
 
+def _means(strata: Sequence[Float[np.ndarray, "_n k"]]) -> Float[np.ndarray, "n_strata k"]:
+    return np.array([Y.mean(axis=0) for Y in strata])
+
+
 def _rests_on(functions: Sequence[Float[np.ndarray, "_n k"]]) -> list[Float[np.ndarray, "_n k"]]:
-    return [np.array([Y.mean(axis=0) for Y in functions])] if len(functions) >= LEAST_TASKS else list(functions)
+    return [_means(functions)] if len(functions) >= LEAST_TASKS else list(functions)
 
 
 def _by_function(
-    each: list[Float[np.ndarray, "_n k"]], functions: Sequence[tuple[str, tuple[Block, ...]]]
+    each: list[Float[np.ndarray, "_n k"]], drawn: Sequence[tuple[str, tuple[Block, ...]]]
 ) -> list[Float[np.ndarray, "_n k"]]:
     """Scores of tasks of one function, in the same repetitions, as one stratum: they share functions and noise.
+
+    `drawn` has of each task what its functions are drawn by, and its repetitions.
 
     How much of a stratum's deviation from the mean counts grows with its tasks, so that each task weighs alike.
     """
     groups: dict[tuple[str, tuple[Block, ...]], list[Float[np.ndarray, "_n k"]]] = {}
-    for Y, function in zip(each, functions):
-        groups.setdefault(function, []).append(Y)
+    for Y, key in zip(each, drawn):
+        groups.setdefault(key, []).append(Y)
     if len(groups) == len(each):
         return each
-    mean, share = np.mean([Y.mean(axis=0) for Y in each], axis=0), len(groups) / len(each)
+    mean, share = _means(each).mean(axis=0), len(groups) / len(each)
     return [mean + share * np.sum([Y - mean for Y in group], axis=0) for group in groups.values()]
 
 
@@ -266,7 +272,7 @@ def board_scores(
     if not agents:
         return None
     each = [Y[:, [names.index(name) for name in agents]] for names, _, Y in scored.values()]
-    S = np.array([Y.mean(axis=0) for Y in each])
+    S = _means(each)
     drawn = [(summary.tasks[task].env.drawn, blocks) for task, (_, blocks, _) in scored.items()]
     functions = _by_function(each, drawn)
     own = {name for name in agents if {name, *known.get(name, ())} & set(summary.own)}
@@ -279,7 +285,7 @@ def board_scores(
         S,
         own,
         tuple(map(at_most_100, stratified_means(functions))),
-        tuple(map(at_most_100, mean_intervals(np.array([Y.mean(axis=0) for Y in functions]).T))),
+        tuple(map(at_most_100, mean_intervals(_means(functions).T))),
         pooled_ranking([-Y for Y in _rests_on(functions)], agents, own),
         wins(S, [summary.agents[name].id for name in agents]),
         _unplaced(summary, {task: names for task, (names, _, _) in scored.items()}, others | set(agents), among),

@@ -117,9 +117,9 @@ def reliability(
     apart = apart if apart.any() else ~np.eye(len(kinds), dtype=bool)
     carried = [_spearman(own, ranks[others].mean(axis=0)) for own, others in zip(ranks, apart) if others.any()]
     there = np.array([float(c) for c in carried if np.isfinite(c)])
-    # Of two tasks it is one number twice.
-    known_mean = Interval(float(there.mean()) if len(there) else np.nan, np.nan, np.nan, len(there))
-    transfer = mean_interval(there) if len(there) > 2 else known_mean
+    transfer = Interval(float(there.mean()) if len(there) else np.nan, np.nan, np.nan, len(there))
+    if len(there) > 2:  # of two tasks it is one number, twice
+        transfer = mean_interval(there)
     return Reliability(of, n, half, R, _clipped(mean_interval(R[known])), needed, _clipped(transfer), beyond)
 
 

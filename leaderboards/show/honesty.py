@@ -34,8 +34,10 @@ class Honesty(NamedTuple):
 def honesty(suite: Suite | None) -> Honesty | None:
     """What is counted for a suite; None if nothing is."""
     source = "" if suite is None else source_of(suite)
+    if source not in suite_names():
+        return None
     path = suite_folder(source) / STATEMENTS.format(source)
-    if source not in suite_names() or not path.is_file():
+    if not path.is_file():
         return None
     found = json.loads(path.read_text(encoding="utf-8"))
     models, rules = found["models"], found["rules"]

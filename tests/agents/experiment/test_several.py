@@ -290,6 +290,10 @@ class TestPlay:
         lab.tell({"t": 30, "s": "y"}, {"y": 40.0, "c": 30.0})
         lab.tell({"t": 40, "s": "y"}, failed=True)
         assert lab.recommend() == {"t": 20, "s": "x"}
+        with pytest.raises(
+            ValueError, match=r"row 0 .* has been told already \(failed\)"
+        ):  # what it counts as is no news
+            lab.tell(pd.DataFrame([{"t": 40, "s": "y", "y": 40.0, "c": 30.0}]))
 
     def test_on_a_table_with_what_is_known(self) -> None:
         table = pd.DataFrame([{"a": a, "b": b, "base": "KOAc"} for a in (0, 0.25, 0.5, 1) for b in (0, 0.4, 1)])
