@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from leaderboards.cli.stopping import SIGNALLED, OutputError, open_missing_streams, stoppable, told_streams
+from leaderboards.cli.stopping import SIGNALLED, OutputError, Stopped, open_missing_streams, stoppable, told_streams
 from leaderboards.text import visible
 
 _USER_ERROR = 2
@@ -30,16 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:
         open_missing_streams()
         os.environ["PYTHONSAFEPATH"] = "1"  # no process that this one starts imports from the current folder
-    with stoppable(), told_streams():
-        code = _code(sys.argv[1:] if arguments is None else arguments)
+    with stoppable() as stops, told_streams():
+        code = _code(sys.argv[1:] if arguments is None else arguments, stops)
     if arguments is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of what Python tidies up
         gc.freeze()  # nor does it look for what nobody refers to, a third of a second after a large page
     sys.exit(code)
 
 
-def _code(arguments: Sequence[str]) -> int:
-    """Carry out the command and say what went wrong; returns its exit code."""
+def _code(arguments: Sequence[str], stops: Sequence[Stopped] = ()) -> int:
+    """Carry out the command and say what went wrong, or which of `stops` ended it; returns its exit code."""
     try:
         from leaderboards.cli.app import execute
         from leaderboards.cli.errors import UserError
@@ -50,9 +50,6 @@ def _code(arguments: Sequence[str]) -> int:
             return code
         except UserError as error:
             return _say(f"error: {error}", _USER_ERROR)
-    except KeyboardInterrupt as stop:
-        text = "; ".join([str(stop) or "stopped", *getattr(stop, "__notes__", [])])
-        return _say(text, getattr(stop, "code", SIGNALLED + signal.SIGINT))
     except MemoryError:
         return _say("error: out of memory; what was done before is kept, and the same command goes on", _USER_ERROR)
     except OutputError as error:
@@ -60,6 +57,12 @@ def _code(arguments: Sequence[str]) -> int:
         if error.errno == errno.EPIPE:
             return SIGNALLED + signal.SIGPIPE
         return _say(f"error: cannot write the output ({error.strerror})", _USER_ERROR)
+    except (KeyboardInterrupt, Exception) as error:
+        stop = error if isinstance(error, KeyboardInterrupt) else next(iter(stops), None)
+        if stop is None:
+            raise
+        text = "; ".join([str(stop) or "stopped", *getattr(stop, "__notes__", [])])
+        return _say(text, getattr(stop, "code", SIGNALLED + signal.SIGINT))
 
 
 def _say(text: str, code: int) -> int:

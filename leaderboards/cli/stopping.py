@@ -24,27 +24,30 @@ class Stopped(KeyboardInterrupt):
 
     Attributes:
         code: Exit code of the command.
+        heard: When it came.
     """
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
-        self.code = SIGNALLED + number
+        self.code, self.heard = SIGNALLED + number, time.monotonic()
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable() -> Iterator[list[Stopped]]:
     """Raise `Stopped` in the main thread at the first signal; at the second, end this process without tidying up.
+
+    What is yielded holds it then: code that is interrupted, such as an import, may raise another error in its place.
 
     Batch systems stop their jobs with SIGTERM, a terminal that closes sends SIGHUP: both are as clean as Ctrl-C.
     What is ignored already, as under `nohup`, stays so.
     """
-    heard: list[float] = []  # when the first signal came
+    stops: list[Stopped] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
-        if not heard:
-            heard.append(time.monotonic())
-            raise Stopped(number)
-        if time.monotonic() - heard[0] > _ECHO_SECONDS:
+        if not stops:
+            stops.append(Stopped(number))
+            raise stops[0]
+        if time.monotonic() - stops[0].heard > _ECHO_SECONDS:
             os.write(2, b"stopped at once\n")
             os._exit(SIGNALLED + number)
 
@@ -54,7 +57,7 @@ def stoppable() -> Iterator[None]:
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, stop)
     try:
-        yield
+        yield stops
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

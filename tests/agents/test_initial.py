@@ -129,17 +129,8 @@ class TestPolicies:
 
 
 LEARNED = ["MAP-UCB", "A-GP-UCB", "Portfolio", "UHE-BO", "Wang-deFreitas"]
-OTHERS = [
-    "Uniform",
-    "EpsGreedy",
-    "UncertaintySampling",
-    "REG-EVOLUTION",
-    "Random",
-    "GP-EI",
-    "GP-TS",
-    "ASYNC-TS",
-    "SM-UCB",
-]
+OTHERS = ["Uniform", "EpsGreedy", "UncertaintySampling", "REG-EVOLUTION", "Random", "GP-EI", "GP-TS"]
+OTHERS += ["ASYNC-TS", "SM-UCB"]
 
 
 class TestTheCardsData:

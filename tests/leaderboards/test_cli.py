@@ -7,8 +7,10 @@ import importlib.metadata
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -505,6 +507,16 @@ def test_a_shell_completes() -> None:
     command = [sys.executable, "-m", "leaderboards.cli"]
     ended = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
     assert ended.stdout.split() == ["verify"], ended.stderr
+
+
+def test_an_error_in_place_of_a_signal_is_that_signal(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        raise ImportError("cannot import name 'x' from partially initialized module")
+
+    monkeypatch.setattr("leaderboards.cli.app.execute", interrupted)
+    assert call("list") == (128 + signal.SIGTERM, "", "stopped by SIGTERM\n")
 
 
 def test_the_script_that_turns_completion_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
