@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 import time
@@ -91,7 +92,12 @@ def here(own: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: p
 
 @confined
 @pytest.mark.slow
-def test_a_submission_is_made_checked_and_accepted(here: Here, own: Board, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_submission_is_made_checked_and_accepted(
+    here: Here, own: Board, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        secrets, "randbits", lambda _bits: 987_654_321
+    )  # an honest agent is refused for one seed in 100
     folder, id = here
     module = id.partition(":")[0]
     assert execute(["submit", "res"]) == 0
